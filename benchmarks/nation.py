@@ -18,7 +18,7 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
@@ -247,7 +247,7 @@ def _feed(blocks: Blocks, folder: Path) -> None:
     store = BatchStore(str(folder), Settings(), "key")
     store.prepare(blocks.layout)
     for number, batch in enumerate(in_batches(blocks.stream(folder / "scratch"), MOST_TIMES * BATCH)):
-        store.write_input(number, batch.areas, blocks.layout)
+        store.write_input(number, partial(batch.write, layout=blocks.layout))
 
 
 def _scanning(run: AuditRun, folder: Path) -> float:

@@ -226,6 +226,54 @@ def test_arrow_is_asked_for_the_very_name_and_does_not_wait_for_ever(
     assert told.get(text.partition(":")[0].rstrip("a"), "AZURE_TENANT_ID") in str(caught.value)
 
 
+EMULATOR = {"blob_storage_authority": "127.0.0.1:1", "blob_storage_scheme": "http"}
+EMULATOR |= {name.replace("blob", "dfs"): value for name, value in EMULATOR.items()}
+
+
+@pytest.mark.parametrize(
+    ("environment", "known"),
+    [
+        ({"AZURE_STORAGE_KEY": "k=="}, {"account_key": "k=="}),
+        ({"AZURE_STORAGE_SAS_TOKEN": "?sig=x"}, {"sas_token": "?sig=x"}),
+        (
+            {"AZURE_STORAGE_CONNECTION_STRING": "AccountName=a;AccountKey=k==;EndpointSuffix=a.net"},
+            {"account_key": "k=="},
+        ),
+        (
+            {
+                "AZURE_STORAGE_CONNECTION_STRING": "AccountName=a;AccountKey=k==;BlobEndpoint=http://127.0.0.1:1/a;"
+            },
+            {"account_key": "k==", **EMULATOR},
+        ),
+        (
+            {
+                "AZURE_STORAGE_CONNECTION_STRING": "AccountName=a;AccountKey=k;BlobEndpoint=https://a.blob.net/"
+            },
+            {"account_key": "k"},
+        ),
+    ],
+    ids=["key", "token", "connection", "emulator", "the usual place"],
+)
+def test_azure_by_a_key(
+    environment: dict[str, str], known: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def opened(account: str, **more: str) -> tuple[str, dict[str, str]]:
+        return account, more
+
+    monkeypatch.setattr(fs, "AzureFileSystem", opened, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    place = Stored("abfss://office@a.dfs.core.windows.net/runs/50%")._place
+    assert place == (("a", known), "office/runs/50%")
+
+
+def test_no_password_is_shown() -> None:
+    place = Stored("abfs://account:secret%2F@host:10000/office/run?enable_tls=false")
+    assert place.shown == "abfs://account:…@host:10000/office/run?enable_tls=false"
+    for text in ("s3://b/a:b@c/d", "abfss://office@a.dfs.core.windows.net/x", "hdfs://node:8020/x@y"):
+        assert Stored(text).shown == text
+
+
 def test_hadoop_by_its_own_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     def opened(host: str) -> str:
         return host

@@ -49,7 +49,8 @@ _REMEDIES = {
     "gs": "check the address and your credentials (GOOGLE_APPLICATION_CREDENTIALS, or gcloud auth "
     "application-default login)",
     "abfs": "write abfs://container@account.dfs.core.windows.net/path, and check your credentials "
-    "(AZURE_CLIENT_ID, AZURE_TENANT_ID and AZURE_CLIENT_SECRET, or az login)",
+    "(AZURE_CLIENT_ID, AZURE_TENANT_ID and AZURE_CLIENT_SECRET, or az login; or AZURE_STORAGE_KEY, "
+    "AZURE_STORAGE_SAS_TOKEN or AZURE_STORAGE_CONNECTION_STRING)",
     "hdfs": "check the address; Java and Hadoop's libhdfs must be found here (JAVA_HOME, HADOOP_HOME, and "
     "CLASSPATH as 'hadoop classpath --glob' prints it)",
 }
@@ -60,6 +61,9 @@ _SAID = 400
 
 #: Where S3 is, if not at Amazon; the names that Amazon's own tools read.
 _ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
+
+#: An address at Azure: its container, account and path.
+_AZURE = re.compile(r"abfss?://([^/:@]+)@([^/:.]+)[^/]*((?:/[^?]*)?)", re.DOTALL)
 
 #: Files without which a folder is no result, in the order in which they are copied: last of all.
 _LAST = ("publication.json", MANIFEST)
@@ -119,6 +123,15 @@ class Stored:
         """The last part of its path."""
         return self.url.partition("?")[0].rpartition("/")[2]
 
+    @property
+    def shown(self) -> str:
+        """Where it is, for messages: without a password, which an address may have.
+
+        >>> Stored("s3://key:secret@bucket/run").shown
+        's3://key:…@bucket/run'
+        """
+        return re.sub(r"(?<=://)([^/:@]*):[^/@]*@", r"\1:…@", self.url)
+
     def beside(self, name: str) -> Stored:
         """What has this name in the same folder.
 
@@ -139,6 +152,8 @@ class Stored:
                 return fs.S3FileSystem(endpoint_override=endpoint), self.url.removeprefix("s3://")
             if self.url.startswith("hdfs:///"):
                 return fs.HadoopFileSystem("default"), self.url.removeprefix("hdfs://")
+            if (known := _azure_key()) and (found := _AZURE.fullmatch(self.url)):
+                return fs.AzureFileSystem(found[2], **known), f"{found[1]}{found[3]}"
             return fs.FileSystem.from_uri(self._uri)
 
     @property
@@ -184,7 +199,7 @@ class Stored:
         for name, size in files.items():
             place = (target / name).resolve() if name else target
             if name and not place.is_relative_to(target.resolve()):
-                raise InputError("the name of an object leads elsewhere", file=self.url, found=name)
+                raise InputError("the name of an object leads elsewhere", file=self.shown, found=name)
             self._make_room(target, size)
             place.parent.mkdir(parents=True, exist_ok=True)
             with (
@@ -200,7 +215,7 @@ class Stored:
         if size > free:
             raise InputError(
                 f"it has {size:,} bytes, and on this machine {free:,} are free",
-                file=self.url,
+                file=self.shown,
                 remedy="set SHOWTHROUGH_SCRATCH to a folder on a larger disk",
             )
 
@@ -263,7 +278,25 @@ class Stored:
                 raise  # about a file of this machine
             raise InputError(
                 "the object store refuses",
-                file=self.url,
+                file=self.shown,
                 found=" ".join(str(problem).split())[:_SAID],
                 remedy=_REMEDIES[self.scheme],
             ) from None
+
+
+def _azure_key() -> dict[str, Any]:
+    """A key or token of an account at Azure, and where that is, from what Azure's own tools read.
+
+    Arrow finds everything else that these tools know by itself.
+    """
+    known = {"AccountKey": os.environ.get("AZURE_STORAGE_KEY", "")}
+    known["SharedAccessSignature"] = os.environ.get("AZURE_STORAGE_SAS_TOKEN", "")
+    for part in os.environ.get("AZURE_STORAGE_CONNECTION_STRING", "").split(";"):
+        name, _, known[name] = part.partition("=")
+    scheme, _, rest = known.get("BlobEndpoint", "").partition("://")
+    found = {"account_key": known["AccountKey"], "sas_token": known["SharedAccessSignature"]}
+    if rest and not rest.startswith(f"{known.get('AccountName')}."):  # an emulator, or a server of one's own
+        place = rest.partition("/")[0]
+        found |= {f"{kind}_storage_authority": place for kind in ("blob", "dfs")}
+        found |= {f"{kind}_storage_scheme": scheme for kind in ("blob", "dfs")}
+    return {name: value for name, value in found.items() if value}

@@ -40,6 +40,10 @@ COMMANDS = {
 TINY = 30_000
 
 SEED = 2**80 + 1
+
+#: Several bundles of blocks, four chunks and two files, although there are few rows.
+FEW_ROWS = {"CHUNK": 750, "PIECE": 1000, "ONE_FILE": 2000, "FILE_ROWS": 1500}
+
 SENSITIVE = ("ill", "job")
 METHOD = Partitioned(RhoPrivacy(0.2, 0.4))
 
@@ -52,8 +56,8 @@ def command(name: str, folder: Path, out: str, *more: str) -> int:
 
 def publications(master: str, people: Path) -> dict[str, str]:
     """Make a publication, and be refused two."""
-    # Several bundles of blocks and four chunks, although there are few rows.
-    writing.CHUNK, writing.PIECE = 750, 1000
+    for name, value in FEW_ROWS.items():
+        setattr(writing, name, value)
     said: dict[str, str] = {}
     with open_backend(master) as backend:
         publish(

@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import crowd
+import small_run
 from crowd import METHODS, PROMISE, SEED
 from showthrough.engine.duck import DuckBackend
 from showthrough.engine.handed import scratch_place
@@ -298,14 +299,30 @@ def test_two_attempts_at_the_same_part_do_not_meet(tmp_path: Path, monkeypatch: 
     publish_it = partial(
         publish, crowd.people(60), sensitive="ill", method=UniformPerturbation(0.4), seed=SEED
     )
+    for name, value in {"CHUNK": 8, "ONE_FILE": 20, "FILE_ROWS": 24}.items():
+        monkeypatch.setattr(writing, name, value)
     publish_it(tmp_path / "here")
     monkeypatch.setattr(writing, "_writer", overtaken)
     publish_it(tmp_path / "there", engine=Elsewhere())
-    assert pq.read_table(tmp_path / "there" / "data.parquet").equals(
-        pq.read_table(tmp_path / "here" / "data.parquet")
-    )
-    assert {path.name for path in (tmp_path / "there" / "data.parquet").iterdir()} == {"part-00000.parquet"}
+    here, there = (small_run.contents(tmp_path / name) for name in ("here", "there"))
+    assert here == there
+    assert {f"data.parquet/part-0000{at}.parquet" for at in range(3)} < set(here)
     assert not list((tmp_path / "there").glob(".*"))
+
+
+def test_one_file_or_several_hold_the_same_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Several only if there are very many rows; every reader takes both."""
+    monkeypatch.setattr(writing, "CHUNK", 8)
+    method = UniformPerturbation(0.4)
+    one = publish(crowd.people(60), tmp_path / "one", sensitive="ill", method=method, seed=SEED)
+    for name, value in {"ONE_FILE": 20, "FILE_ROWS": 24}.items():
+        monkeypatch.setattr(writing, name, value)
+    several = publish(crowd.people(60), tmp_path / "several", sensitive="ill", method=method, seed=SEED)
+    assert one.data.is_file()
+    assert len(list(several.data.iterdir())) == 3
+    assert several.to_arrow().equals(one.to_arrow())
+    assert several.count("town=Aldea").to_plain(0.9) == one.count("town=Aldea").to_plain(0.9)
+    assert {**several.manifest.model_dump(), "files": 0} == {**one.manifest.model_dump(), "files": 0}
 
 
 def test_older_publications_are_read_and_replaced(tmp_path: Path) -> None:

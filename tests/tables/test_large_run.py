@@ -8,6 +8,7 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -212,7 +213,8 @@ def decided(folder: Path, key: str, n: int = 2) -> BatchStore:
     store, areas = BatchStore(str(folder), st.Settings(), key), list(small_run.areas())
     store.prepare(small_run.LAYOUT)
     for number in range(n):
-        store.write_input(number, areas[2 * number : 2 * number + 2], small_run.LAYOUT)
+        batch = Batch([*areas[2 * number : 2 * number + 2]])
+        store.write_input(number, partial(batch.write, layout=small_run.LAYOUT))
         assert store(number) == 2
     return store
 

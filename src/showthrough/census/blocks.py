@@ -41,6 +41,7 @@ __all__ = [
     "check_homes",
     "numbered_within",
     "read_blocks",
+    "read_checked_homes",
     "read_homes",
 ]
 
@@ -83,6 +84,16 @@ def read_homes(source: object, schema: Schema, *, by: str = "block") -> Homes:
     """
     opened = Source.of(source)
     check_homes(opened, schema, by=by)
+    return read_checked_homes(opened, schema, by=by, numbered=numbered_within(opened, by=by))
+
+
+def read_checked_homes(
+    opened: Source, schema: Schema, *, by: str, numbered: Mapping[str, int] | None
+) -> Homes:
+    """The homes of a source, or of a piece of one, whose columns are known to be there.
+
+    ``numbered`` are the columns that name a block together, as :func:`numbered_within` finds them.
+    """
     file = opened.name
     places = [name for name in (*PARTS, by) if name in opened.names]
     table = opened.table(list(dict.fromkeys((*schema.names, *places))))
@@ -91,8 +102,8 @@ def read_homes(source: object, schema: Schema, *, by: str = "block") -> Homes:
         for at, attribute in enumerate(schema.attributes):
             codes[:, at] = encode_column(table[attribute.name], attribute, file=file)
         blocks: Any = table[by]
-        if parts := numbered_within(opened, by=by):
-            blocks = join_parts(as_text(table[part]) for part in parts)
+        if numbered:
+            blocks = join_parts(as_text(table[part]) for part in numbered)
         return Homes(Records(schema, codes, area_labels(blocks, by, file=file)), file)
 
 
@@ -174,6 +185,12 @@ class Blocks(Subject):
         else:
             yield from super().stream(scratch)
 
+    def from_rows(self, rows: Iterator[pa.RecordBatch]) -> Iterator[Input]:
+        """The blocks of rows that are in order."""
+        if isinstance(self.source, CensusStream):
+            return map(self._published, self.source.counted_rows(rows))
+        return super().from_rows(rows)
+
     def _published(self, found: PublishedBlock) -> Area | Broken:
         problem = "" if found.problem is None else str(found.problem)
         if found.release is None:
@@ -196,19 +213,20 @@ def read_blocks(
     tables: CensusTables | None = None,
     by: str | None = None,
     keep_going: bool = False,
+    engine: object = None,
 ) -> Blocks:
     """The blocks in a file of homes, or in files of published counts; those of people, or tracts, likewise.
 
     With :class:`LinkedTables`, blocks of people are parts of their tracts, whose tables are used too.
     With ``keep_going``, homes outside the schema and values that are not counts only make their
-    own block unusable.
+    own block unusable. Where ``engine`` is a cluster, its tasks look through large files of homes.
     """
     if homes is not None and counts:
         raise InputError("both homes and --counts are given", file=str(homes), remedy="give one of the two")
     tables = tables or BlockTables()
     if homes is not None:
         place = tables.place if isinstance(tables, PeopleTables) else "block"
-        found = _from_homes(homes, tables.layout(), by or place, keep_going)
+        found = _from_homes(homes, tables.layout(), by or place, keep_going, engine)
         if isinstance(tables, LinkedTables) and isinstance(found.source, RecordStream):
             return replace(found, source=RecordNests(found.source, tables.nested, tract_of))
         return found
@@ -226,14 +244,21 @@ def read_blocks(
     return Blocks(tables.layout(), source, files, notes=tuple(notes))
 
 
-def _from_homes(homes: Path, layout: Layout, by: str, keep_going: bool) -> Blocks:
+def _from_homes(homes: Path, layout: Layout, by: str, keep_going: bool, engine: object) -> Blocks:
     opened = Source.of(homes)
     notes = tuple(_left_out(str(homes), check_homes(opened, layout.schema, by=by)))
     if layout.schema.record == "person":
         opened = with_ages(opened, layout.schema)
     joined = numbered_within(opened, by=by)
     stream = open_records(
-        opened, layout.schema, by=by, columns=None, tolerant=keep_going, joined=joined, records=True
+        opened,
+        layout.schema,
+        by=by,
+        columns=None,
+        tolerant=keep_going,
+        joined=joined,
+        records=True,
+        engine=engine,
     )
     return Blocks(layout, stream, opened.contents, notes=notes)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, chain, groupby, islice
 from operator import itemgetter
 from pathlib import Path
@@ -19,10 +19,11 @@ from numpy.typing import NDArray
 
 from showthrough.census.tables_2020 import census_layout, check_additivity
 from showthrough.census.variables import CensusFile, open_census_file
+from showthrough.engine.pieces import checked_rows
 from showthrough.engine.rows import Places, count_areas, rows_in_order, unpack_cells
 from showthrough.errors import InputError, ReleaseError, check_each, check_type
 from showthrough.export import Tabular
-from showthrough.frames import is_path
+from showthrough.frames import Source, is_path
 from showthrough.frames.stream import writing_tables
 from showthrough.release import UNBOUNDED, Layout, Release
 from showthrough.releases import Releases
@@ -96,6 +97,7 @@ class CensusStream:
     starts: tuple[int, ...]
     ascending: tuple[bool, ...]
     n_areas: int
+    n_rows: int
     tolerant: bool
     check: Callable[[Release], None] = check_additivity
 
@@ -114,7 +116,33 @@ class CensusStream:
 
     def counted(self, scratch: Path) -> Iterator[PublishedBlock]:
         """Every area, sorted by name; its totals and subtotals are checked on the way."""
-        for area, rows in self.by_area(scratch):
+        return self._counted(self.by_area(scratch))
+
+    @property
+    def pieces(self) -> list[Source]:
+        """The files in pieces, if these are several, and if their rows are numbered as Parquet has them."""
+        known = [file.source.n_rows() for file in self.files]
+        if None in known or [*accumulate(map(int, filter(None, known)))] != [*self.starts[1:], self.n_rows]:
+            return []
+        pieces = [piece for file in self.files for piece in file.source.pieces()]
+        return pieces if len(pieces) > 1 else []
+
+    def rows(self, number: int, piece: Source) -> Iterator[pa.RecordBatch]:
+        """The rows of a piece, numbered over all files."""
+        pieces = [(at, file) for at, file in enumerate(self.files) for _ in file.source.pieces()]
+        at, file = pieces[number]
+        part, n_rows = replace(file, source=piece), 0
+        for batch in part.rows(self.starts[at] + piece.parts[0].before, tolerant=self.tolerant):
+            n_rows += batch.num_rows
+            yield batch
+        checked_rows(piece, n_rows)
+
+    def counted_rows(self, rows: Iterator[pa.RecordBatch]) -> Iterator[PublishedBlock]:
+        """The areas of rows that are in order."""
+        return self._counted((area, list(mine)) for area, mine in groupby(_flat(rows), key=itemgetter(0)))
+
+    def _counted(self, areas: Iterable[tuple[str, list[Row]]]) -> Iterator[PublishedBlock]:
+        for area, rows in areas:
             try:
                 release = self._release(area, rows)
             except ReleaseError as error:
@@ -210,22 +238,21 @@ def open_census(
             raise ReleaseError("a file is given twice", file=str(path.name), remedy="name it once")
     files = tuple(open_census_file(source, layout) for source in sources)
     looked = [_look(file, tolerant=tolerant) for file in files]
-    starts = tuple(accumulate((n_rows for n_rows, _ in looked), initial=0))[:-1]
-    ascending = tuple(places.ascending for _, places in looked)
+    *starts, n_rows = accumulate((places.n_rows for places in looked), initial=0)
+    ascending = tuple(places.ascending for places in looked)
     in_one = len(files) == 1 and ascending[0]
     names = chain.from_iterable(file.areas() for file in files)
-    n_areas = looked[0][1].n_runs if in_one else count_areas(names)
-    return CensusStream(files, layout, starts, ascending, n_areas, tolerant, check)
+    n_areas = looked[0].n_runs if in_one else count_areas(names)
+    return CensusStream(files, layout, tuple(starts), ascending, n_areas, n_rows, tolerant, check)
 
 
-def _look(file: CensusFile, *, tolerant: bool) -> tuple[int, Places]:
-    """The number of rows, and how areas are ordered in a file; raises for bad rows unless tolerant."""
-    places, n_rows = Places(), 0
+def _look(file: CensusFile, *, tolerant: bool) -> Places:
+    """How areas are ordered in a file; raises for bad rows unless tolerant."""
+    places = Places()
     found = file.areas() if tolerant else (batch["area"] for batch in file.rows(0, tolerant=False))
     for areas in found:
         places.see(areas)
-        n_rows += len(areas)
-    return n_rows, places
+    return places
 
 
 def read_census(sources: object, layout: Layout | None = None) -> CensusCounts:

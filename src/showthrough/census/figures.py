@@ -20,14 +20,18 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute
 
-from showthrough.census.blocks import read_homes
+from showthrough.census.blocks import Homes, check_homes, numbered_within, read_checked_homes, read_homes
+from showthrough.census.places import DIGITS
 from showthrough.engine.engine import Engine, LocalEngine
 from showthrough.engine.handed import in_order_on
+from showthrough.engine.pieces import checked_rows, cluster_of, each_piece, pieces_of
 from showthrough.errors import RecordsError, RunError
+from showthrough.frames import Source
 from showthrough.schema import Schema
-from showthrough.tables.coverage import Background, Coverage, evaluate
+from showthrough.tables.coverage import Background, Coverage, evaluate, evaluate_nearby
 from showthrough.tables.run.read import AuditRun
 from showthrough.tables.run.totals import RunTotals
+from showthrough.tables.stored import texts
 
 __all__ = [
     "PAPER_BLOCKS",
@@ -109,12 +113,77 @@ def summarise_run(
     """The figures of a run over blocks; ``homes`` is a file with the homes of their tracts.
 
     Without homes, the homes covered are lower bounds and there are no baselines. A run in several parts is
-    read part by part, wherever an ``engine`` has room.
+    read part by part, wherever an ``engine`` has room. Where that is a cluster and homes are in several
+    pieces, whoever reads a part reads the homes of its states.
     """
     if homes is None:
         return CensusSummary(evaluate(folder, engine=engine))
+    source = Source.of(homes)
+    if engine is not None and cluster_of(engine) is not None and pieces_of(source):
+        return _summarise_by_states(AuditRun.open(folder), source, by=by, engine=engine)
     found = read_run_homes(folder, homes, by=by)
     return CensusSummary(census_summary(folder, found.table, engine=engine), found.n_left_out)
+
+
+def _summarise_by_states(run: AuditRun, homes: Source, *, by: str, engine: Engine) -> CensusSummary:
+    """The figures of a run, whose parts are summarised each with the homes of its states."""
+    schema = run.layout.schema
+    check_homes(homes, schema, by=by)
+    reader = _HomesReader(schema, by, numbered_within(homes, by=by))
+    looked = each_piece(homes, reader.look, engine)
+    if not any(states for _, states in looked):
+        raise homes.no_records()
+    pieces = zip(pieces_of(homes), (states for _, states in looked), strict=True)
+    nearby = _HomesNearby(reader, tuple(pieces), homes.name)
+    coverage = evaluate_nearby(run, nearby, tuple(_PLACES), engine=engine)
+    return CensusSummary(coverage, sum(n_left_out for n_left_out, _ in looked))
+
+
+@dataclass(frozen=True, eq=False)
+class _HomesReader:
+    """How homes are read from a piece of a source; ``numbered`` are columns that name a block together."""
+
+    schema: Schema
+    by: str
+    numbered: Mapping[str, int] | None
+
+    def table(self, piece: Source) -> pa.Table:
+        """The homes that break no rule, with their tracts and states."""
+        return self._read(piece).table(places=tuple(_PLACES))
+
+    def _read(self, piece: Source) -> Homes:
+        found = read_checked_homes(piece, self.schema, by=self.by, numbered=self.numbered)
+        checked_rows(piece, len(found.records))
+        return found
+
+    def look(self, piece: Source) -> tuple[int, frozenset[str]]:
+        """How many homes break a rule, and in which states the others are."""
+        found = self._read(piece)
+        table = found.table(places=tuple(_PLACES))
+        return len(found.records) - table.num_rows, frozenset(texts(table["state"].unique()))
+
+
+@dataclass(frozen=True, eq=False)
+class _HomesNearby:
+    """The homes of the states that the areas of a part are in, from pieces of which the states are known."""
+
+    reader: _HomesReader
+    pieces: tuple[tuple[Source, frozenset[str]], ...]
+    file: str | None
+
+    def __call__(self, run: AuditRun) -> Background:
+        """The homes, with their tracts and states as what blocks might have been drawn from."""
+        states = {
+            area[: DIGITS["state"]] for part in run.batches("areas", ["area"]) for area in texts(part["area"])
+        }
+        tables = [self.reader.table(piece) for piece, mine in self.pieces if mine & states]
+        wanted = pa.array(sorted(states), pa.string())
+        chosen = [table.filter(pc.is_in(table["state"], value_set=wanted)) for table in tables]
+        if not chosen:
+            chosen = [self.reader.table(self.pieces[0][0]).slice(0, 0)]
+        homes = pa.concat_tables(chosen)
+        _check_known(run, homes, file=self.file, by=self.reader.by)
+        return Background.of_places(homes, self.reader.schema, _PLACES)
 
 
 def read_run_homes(folder: str | Path, homes: str | PathLike[str], *, by: str = "block") -> RunHomes:
@@ -122,18 +191,23 @@ def read_run_homes(folder: str | Path, homes: str | PathLike[str], *, by: str = 
     run = AuditRun.open(folder)
     read = read_homes(homes, run.layout.schema, by=by)
     table = read.table(places=tuple(_PLACES))
-    known = set(table["block"].to_pylist())
+    _check_known(run, table, file=str(homes), by=by)
+    return RunHomes(table, run.layout.schema, len(read.records) - table.num_rows)
+
+
+def _check_known(run: AuditRun, homes: pa.Table, *, file: str | None, by: str) -> None:
+    """Raise if a block with proved claims has no homes."""
+    known = set(homes["block"].to_pylist())
     for part in run.batches("areas", ["area", "verified"]):
         for row in part.to_pylist():
             if row["verified"] and row["area"] not in known:
                 raise RecordsError(
                     "a block of the run has no homes in this file",
-                    file=str(homes),
+                    file=file,
                     column=by,
                     found=row["area"],
                     remedy="give the homes that were audited",
                 )
-    return RunHomes(table, run.layout.schema, len(read.records) - table.num_rows)
 
 
 def census_summary(

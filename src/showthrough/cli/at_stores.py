@@ -116,7 +116,7 @@ def _local(given: Sequence[str]) -> Generator[_Call]:
                 copy = _input(stored, scratch / str(at))
             made.copies.append(copy)
             made.given[at] = f"{option}{sign}{copy.local}"
-            SHOWN_AS[str(copy.local)] = stored.url
+            SHOWN_AS[str(copy.local)] = stored.shown
         yield made
 
 
@@ -136,7 +136,7 @@ def _input(stored: Stored, folder: Path) -> _Copy:
     local = folder / stored.name
     known = stored.fetch(local)
     if not known:
-        raise InputError("there is nothing there", file=stored.url, remedy="check the address")
+        raise InputError("there is nothing there", file=stored.shown, remedy="check the address")
     if local.suffix == ".toml" and local.is_file():
         for text in _texts(read_toml(local, error=InputError)):
             if not Path(text).is_absolute() and not is_stored(text):
@@ -174,7 +174,7 @@ def _refuse_second_draw(copy: _Copy, given: Sequence[str]) -> None:
         raise InputError(
             "the folder holds part of a publication that was never copied completely: whoever has "
             "read it learns more from a second draw of the same records",
-            file=copy.stored.url,
+            file=copy.stored.shown,
             remedy=f"run this command where it was interrupted, with the same {SCRATCH}; or, if nobody can "
             "have read it, add --overwrite",
         )

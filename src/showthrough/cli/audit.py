@@ -109,9 +109,10 @@ def audit(
         from showthrough.cli.after import audit_after
 
         return audit_after(source, data, after, out=out, ledger=ledger, how=how, settings=settings)
-    with how.terminal().step("reading"):
-        subject = source.read(data, streaming=True, keep_going=keep_going)
-    return audit_subject(subject, out, how, settings=settings)
+    with how.cluster() as cluster:
+        with how.terminal().step("reading"):
+            subject = source.read(data, streaming=True, keep_going=keep_going, engine=cluster)
+        return audit_subject(subject, out, how, settings=settings)
 
 
 def audit_subject(
@@ -144,7 +145,7 @@ def audit_subject(
             terminal.progress("auditing", n_areas) as progress,
         ):
             run = run_audit(
-                subject.stream,
+                subject,
                 subject.layout,
                 out,
                 settings=replace(settings, noise=subject.noise),

@@ -338,10 +338,13 @@ def audit(
     from showthrough.cli.audit import audit_subject
 
     settings = how.settings(keep_going=keep_going)
-    with how.terminal().step("reading"):
-        chosen = which.tables(counts)
-        blocks = read_blocks(homes, counts=counts, tables=chosen, by=by, keep_going=keep_going)
-    return audit_subject(blocks, out, how, settings=settings)
+    with how.cluster() as cluster:
+        with how.terminal().step("reading"):
+            chosen = which.tables(counts)
+            blocks = read_blocks(
+                homes, counts=counts, tables=chosen, by=by, keep_going=keep_going, engine=cluster
+            )
+        return audit_subject(blocks, out, how, settings=settings)
 
 
 @census.command(help_epilogue=COUNTS_HELP)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -179,6 +181,17 @@ class AuditOptions(WriteOptions):
         ),
     ] = "local"
 
+    @contextmanager
+    def cluster(self) -> Generator[Engine | None]:
+        """The cluster, which reads large inputs itself; None if the work is done on this machine."""
+        if self.engine == "local":
+            yield None
+            return
+        from showthrough.engine.engine import open_engine
+
+        with open_engine(self.engine, workers=1, notice=self.terminal().note) as cluster:
+            yield cluster
+
     def settings(self, *, keep_going: bool, absent: bool = False, gaps: bool = False) -> Settings:
         """The part that determines the result, as the library takes it."""
         from showthrough.tables.audit import Scope
@@ -244,6 +257,7 @@ class TableOptions:
         protected: bool = False,
         streaming: bool = False,
         keep_going: bool = False,
+        engine: Engine | None = None,
     ) -> Subject:
         """The areas and releases described."""
         from showthrough.formats.read_subject import read_subject
@@ -261,6 +275,7 @@ class TableOptions:
             protected=protected,
             streaming=streaming,
             keep_going=keep_going,
+            engine=engine,
         )
 
 

@@ -121,7 +121,8 @@ def protect_subject(
 
     if how.same and how.engine != "local":
         raise InputError(
-            "the same moves for all areas are searched for in one process",
+            "the same moves for all areas are searched for in one process: each plan follows from the audit "
+            "of the one before, so that a cluster would do little but wait",
             found=f"--same with --engine {how.engine}",
             remedy="leave out --engine, or --same",
         )

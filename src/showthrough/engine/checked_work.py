@@ -15,6 +15,7 @@ from showthrough.folders import versions
 
 __all__ = [
     "CheckedWork",
+    "check_versions",
     "machine_versions",
 ]
 
@@ -38,11 +39,7 @@ class CheckedWork:
 
     def __call__(self, item: int) -> int:
         """Check the machine, and do the work."""
-        if (found := machine_versions()) != self.versions:
-            raise ShowthroughError(
-                f"the machine {socket.gethostname()} of the cluster has {_listed(found, self.versions)}, "
-                f"this one has {_listed(self.versions, found)}; install the same versions on all machines"
-            )
+        check_versions(self.versions)
         if self.folder is not None:
             self.folder.check()
         return self.work(item)
@@ -58,6 +55,15 @@ def machine_versions() -> dict[str, str]:
     """The versions that must be the same on all machines."""
     found = versions(_PACKAGES)
     return {**found, "python": found["python"].rpartition(".")[0]}
+
+
+def check_versions(wanted: dict[str, str]) -> None:
+    """Raise unless this machine has the versions of the one that asks for the work."""
+    if (found := machine_versions()) != wanted:
+        raise ShowthroughError(
+            f"the machine {socket.gethostname()} of the cluster has {_listed(found, wanted)}, "
+            f"this one has {_listed(wanted, found)}; install the same versions on all machines"
+        )
 
 
 def _listed(some: dict[str, str], others: dict[str, str]) -> str:

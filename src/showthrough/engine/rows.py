@@ -15,8 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from showthrough.engine.pieces import cluster_of, each_piece, pieces_of
 from showthrough.errors import InputError, ReleaseError
-from showthrough.frames import Chunk, Position
+from showthrough.frames import Chunk, Position, Source
 
 __all__ = [
     "ROWS",
@@ -41,11 +42,12 @@ ROWS = pa.schema([("area", pa.string()), ("row", pa.int64()), ("data", pa.binary
 
 
 class Places:
-    """How the areas lie in a file: how many there are, and whether they are in order."""
+    """How the areas lie in a file: how many rows and areas there are, and whether these are in order."""
 
     def __init__(self) -> None:
-        self.n_runs = 0
+        self.n_rows = self.n_runs = 0
         self.ascending = True
+        self._first: str | None = None
         self._last: str | None = None
 
     def see(self, areas: pa.ChunkedArray | pa.Array) -> None:
@@ -53,22 +55,45 @@ class Places:
         column = areas.combine_chunks() if isinstance(areas, pa.ChunkedArray) else areas
         if not len(column):
             return
-        first = column[0].as_py()
-        if self._last is not None:
-            self.ascending &= self._last <= first
-        self.n_runs += int(self._last != first)
         before, after = column.slice(0, len(column) - 1), column.slice(1)
-        self.ascending &= bool(pc.all(pc.less_equal(before, after), min_count=0).as_py())
-        self.n_runs += len(pc.indices_nonzero(pc.not_equal(before, after)))
-        self._last = column[-1].as_py()
+        mine = Places()
+        mine.n_rows, mine.n_runs = len(column), 1 + len(pc.indices_nonzero(pc.not_equal(before, after)))
+        mine.ascending = bool(pc.all(pc.less_equal(before, after), min_count=0).as_py())
+        mine._first, mine._last = column[0].as_py(), column[-1].as_py()
+        self.go_on(mine)
+
+    def go_on(self, following: Places) -> None:
+        """Take in what was seen in the rows after these."""
+        if following._first is None:
+            return
+        if self._last is None:
+            self._first = following._first
+        else:
+            self.ascending &= self._last <= following._first
+        self.ascending &= following.ascending
+        self.n_rows += following.n_rows
+        self.n_runs += following.n_runs - int(self._last == following._first)
+        self._last = following._last
 
 
-def find_places(names: Iterator[pa.ChunkedArray | pa.Array], again: Iterator[Any]) -> tuple[int, bool]:
-    """The number of areas, and whether they are in order; ``again`` gives the names once more."""
+def find_places(
+    source: Source,
+    look: Callable[[Source], Places],
+    names: Callable[[Source], Iterator[Any]],
+    engine: object = None,
+) -> tuple[Places, int]:
+    """How areas lie in a source, and their number; ``names`` gives the area of every row once more."""
     places = Places()
-    for part in names:
-        places.see(part)
-    return (places.n_runs, True) if places.ascending else (count_areas(again), False)
+    for piece in each_piece(source, look, engine):
+        places.go_on(piece)
+    if places.ascending:
+        return places, places.n_runs
+    cluster, pieces = cluster_of(engine), pieces_of(source)
+    if cluster is None or not pieces:
+        return places, count_areas(names(source))
+    from showthrough.engine.spark_rows import count_names
+
+    return places, count_names(cluster, pieces, names)
 
 
 def count_areas(names: Iterator[Any]) -> int:

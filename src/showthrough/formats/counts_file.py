@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from showthrough.engine.rows import (
     ROWS,
+    Places,
     find_places,
     first_reason,
     groups,
@@ -407,6 +408,17 @@ class CountStream:
         """The rows in chunks."""
         return iter_tables(self.source, self.columns, error=ReleaseError, whole=self.whole)
 
+    def look(self, source: Source) -> Places:
+        """How areas lie in the source, whose rows can be used."""
+        places = Places()
+        for chunk in replace(self, source=source).chunks():
+            places.see(_checked(self, chunk))
+        return places
+
+    def names(self, source: Source) -> Iterator[pa.ChunkedArray | pa.Array]:
+        """The area of every row."""
+        return (as_text(chunk.table[self.by]) for chunk in replace(self, source=source).chunks())
+
     def _parsed(self, chunk: Chunk) -> Iterator[pa.RecordBatch]:
         """The rows of each area as one."""
 
@@ -438,11 +450,8 @@ def open_counts(data: object, design: Design, *, by: str | None, tolerant: bool)
     columns = tuple(tidy if _is_tidy(names, design.layout, area) else names)
     _, whole = distinct_values(source, [area], error=ReleaseError, decimals_only=True, most=0)
     draft = CountStream(source, design, area, columns, whole, 0, True, tolerant)
-    n_areas, ascending = find_places(
-        (_checked(draft, chunk) for chunk in draft.chunks()),
-        (as_text(chunk.table[area]) for chunk in draft.chunks()),
-    )
-    return replace(draft, n_areas=n_areas, ascending=ascending)
+    places, n_areas = find_places(source, draft.look, draft.names)
+    return replace(draft, n_areas=n_areas, ascending=places.ascending)
 
 
 def _checked(stream: CountStream, chunk: Chunk) -> pa.ChunkedArray | pa.Array:

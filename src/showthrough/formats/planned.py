@@ -9,6 +9,7 @@ from pathlib import Path
 from types import NoneType
 from typing import TYPE_CHECKING
 
+from showthrough.engine.engine import Engine, check_engine
 from showthrough.errors import InputError, RecordsError, check_each, check_type, closest
 from showthrough.formats.declared import (
     area_columns,
@@ -23,7 +24,7 @@ from showthrough.formats.declared import (
 )
 from showthrough.formats.design import Design, ReleaseShape, read_design
 from showthrough.formats.records_file import MOST_COLUMNS, RecordStream, open_records, read_records
-from showthrough.formats.subject import Subject
+from showthrough.formats.subject import Subject, SubjectRows
 from showthrough.formula import formula_attributes, stars_missing
 from showthrough.frames import Source
 from showthrough.frames.counts_as_people import refuse_counts
@@ -81,6 +82,10 @@ class PlannedAreas:
         """The areas in order; what does not fit in memory while they are sorted goes to ``scratch``."""
         return self.subject.stream(scratch)
 
+    def in_pieces(self) -> SubjectRows | None:
+        """The areas for a cluster that reads the records itself; None if they are not in pieces."""
+        return self.subject.in_pieces()
+
 
 def read_areas(
     source: object,
@@ -90,6 +95,7 @@ def read_areas(
     columns: Sequence[str] | None = None,
     totals: bool = False,
     records: bool = False,
+    engine: Engine | None = None,
 ) -> PlannedAreas:
     """Plan tables of microdata, area by area, for a run; the records need not fit in memory.
 
@@ -110,6 +116,9 @@ def read_areas(
         Whether the totals of tables are published too.
     records
         Every row is a record, even if the file looks like published counts.
+    engine
+        A cluster whose tasks look through the records, if these are in several pieces: Parquet files with
+        several row groups, several files, or a data frame of Spark. Otherwise it is done here.
 
     Returns
     -------
@@ -137,6 +146,7 @@ def read_areas(
     check_each(tables, str, name="tables", remedy='write "age*sex"')
     check_type(by, (str, NoneType), name="by", remedy="name the column of areas")
     check_type(schema, (str, os.PathLike, NoneType), name="schema", remedy="give the path of a schema file")
+    check_engine(engine, workers=1)
     opened = Source.of(source)
     refuse_counts(opened, records=records)
     found = planned_subject(
@@ -148,6 +158,7 @@ def read_areas(
         columns=columns,
         by=by,
         tolerant=False,
+        engine=engine,
     )
     return PlannedAreas(found)
 
@@ -162,6 +173,7 @@ def planned_subject(
     columns: Sequence[str] | None,
     by: str | None,
     tolerant: bool | None,
+    engine: object = None,
 ) -> Subject:
     """Microdata, and the tables to be counted over them."""
     declared = declared_schema(releases, schema)
@@ -187,6 +199,7 @@ def planned_subject(
             tolerant=bool(tolerant),
             within=within,
             records=True,
+            engine=engine,
         )
     else:
         records = read_records(data, declared, by=by, columns=wanted, records=True)

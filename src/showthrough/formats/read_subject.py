@@ -34,6 +34,7 @@ def read_subject(
     protected: bool = False,
     streaming: bool = False,
     keep_going: bool = False,
+    engine: object = None,
 ) -> Subject:
     """The areas and releases that files and options describe.
 
@@ -42,7 +43,8 @@ def read_subject(
     published counts. What is to be ``protected`` must not have marks of unknown meaning.
     With ``streaming`` areas are read when they are asked for
     (:meth:`Subject.stream`), so that any number fits; then ``keep_going`` notes those whose
-    records or counts cannot be used, instead of giving up.
+    records or counts cannot be used, instead of giving up. Where ``engine`` is a cluster, its tasks look
+    through large files of records.
     """
     tolerant = keep_going if streaming else None
     described = bool(tables or releases)
@@ -81,6 +83,7 @@ def read_subject(
             columns=columns,
             by=by,
             tolerant=tolerant,
+            engine=engine,
         )
     from showthrough.formats.published import published_subject
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from showthrough.engine.pieces import checked_rows, each_piece, pieces_of
 from showthrough.engine.rows import (
     ROWS,
+    Places,
     find_places,
     first_reason,
     groups,
@@ -30,7 +33,7 @@ from showthrough.engine.rows import (
 )
 from showthrough.errors import InputError, RecordsError, SchemaError
 from showthrough.formats.schema_file import MOST_VALUES, infer_schema, read_schema
-from showthrough.frames import Chunk, Source, distinct_values, iter_tables
+from showthrough.frames import Chunk, Source, distinct_values, iter_tables, join_values
 from showthrough.frames.counts_as_people import refuse_counts
 from showthrough.records import (
     LevelFault,
@@ -56,6 +59,12 @@ SLASH = "/"
 
 #: A file with more columns is only read when somebody says which of them matter.
 MOST_COLUMNS = 64
+
+#: A column is followed until it has more values than this.
+_FOLLOWED = 2 * MOST_VALUES
+
+#: Bits of a row's number within its piece; the number of the piece is above them.
+_ROW_BITS = 40
 
 
 def read_records(
@@ -142,9 +151,10 @@ class RecordStream:
     schema: Schema
     by: str
     whole: frozenset[str]
-    n_areas: int
-    ascending: bool
     tolerant: bool
+    n_areas: int = 0
+    n_rows: int = 0
+    ascending: bool = True
     joined: Mapping[str, int] = field(default_factory=dict[str, int])
     within: str | None = None
     shown: Schema | None = None
@@ -155,7 +165,11 @@ class RecordStream:
 
     def areas(self, scratch: Path) -> Iterator[tuple[str, Records | InputError]]:
         """Each area's records, or why they cannot be used."""
-        rows = rows_in_order(self._rows(), ascending=self.ascending, scratch=scratch)
+        rows = (_coded(chunk, self) for chunk in self.chunks())
+        return self.from_rows(rows_in_order(rows, ascending=self.ascending, scratch=scratch))
+
+    def from_rows(self, rows: Iterator[pa.RecordBatch]) -> Iterator[tuple[str, Records | InputError]]:
+        """The areas of rows that are in order."""
         for area, mine in groups(rows):
             problem = first_reason(mine)
             if problem is not None:
@@ -171,9 +185,30 @@ class RecordStream:
         """The columns that name the area."""
         return tuple(self.joined) or ((self.by,) if self.within is None else (self.within, self.by))
 
-    def _rows(self) -> Iterator[pa.RecordBatch]:
-        for chunk in self.chunks():
-            yield _coded(chunk, self)
+    @property
+    def pieces(self) -> list[Source]:
+        """The source in pieces, if it has several."""
+        return pieces_of(self.source)
+
+    def rows(self, number: int, piece: Source) -> Iterator[pa.RecordBatch]:
+        """The rows of a piece; those of a later piece have larger numbers."""
+        part, n_rows = replace(self, source=piece), 0
+        for chunk in part.chunks():
+            n_rows += chunk.table.num_rows
+            yield _coded(chunk._replace(before=(number << _ROW_BITS) + chunk.before), part)
+        checked_rows(piece, n_rows)
+
+    def look(self, piece: Source) -> Places:
+        """How areas lie in a piece, whose rows can be used."""
+        places = Places()
+        for chunk in replace(self, source=piece).chunks():
+            places.see(_checked_areas(chunk, self))
+        checked_rows(piece, places.n_rows)
+        return places
+
+    def names(self, piece: Source) -> Iterator[Any]:
+        """The areas of the rows of a piece."""
+        return (_areas(chunk, self) for chunk in replace(self, source=piece).chunks())
 
     def chunks(self) -> Iterator[Chunk]:
         """The rows in chunks."""
@@ -192,28 +227,36 @@ def open_records(
     joined: Mapping[str, int] | None = None,
     within: str | None = None,
     records: bool = False,
+    engine: object = None,
 ) -> RecordStream:
     """Microdata in a file, ``by`` naming the column of the area (or ``joined`` several of them).
 
     ``within`` names the column of the larger area, if areas are parts of larger ones.
 
     Without a schema one is inferred from ``columns``, or from all but ``by``. If ``tolerant``,
-    records outside the schema cost their area; else they are an error at once.
+    records outside the schema cost their area; else they are an error at once. Pieces of a large source
+    are looked through by the tasks of ``engine``, if it is a cluster.
     """
     source = Source.of(data)
     refuse_counts(source, records=records)
     names = needed(schema, source.names) if schema else _attribute_columns(source, columns, by)
     looked_at = list(dict.fromkeys((*names, by, *(joined or ()), *([within] if within else ()))))
-    values, whole = distinct_values(
-        source, looked_at, error=RecordsError, decimals_only=schema is not None, most=2 * MOST_VALUES
+    find = partial(
+        distinct_values,
+        columns=looked_at,
+        error=RecordsError,
+        decimals_only=schema is not None,
+        most=_FOLLOWED,
     )
+    values, whole = join_values(each_piece(source, find, engine), most=_FOLLOWED)
+    if not schema and not values:
+        raise source.no_records()
     schema = schema or _inferred({name: values[name] for name in names}, source.name)
-    draft = RecordStream(source, schema, by, whole, 0, True, tolerant, joined or {}, within)
-    n_areas, ascending = find_places(
-        (_checked_areas(chunk, draft) for chunk in draft.chunks()),
-        (_areas(chunk, draft) for chunk in draft.chunks()),
-    )
-    return replace(draft, n_areas=n_areas, ascending=ascending)
+    draft = RecordStream(source, schema, by, whole, tolerant, joined=joined or {}, within=within)
+    places, n_areas = find_places(source, draft.look, draft.names, engine)
+    if not n_areas:
+        raise source.no_records()
+    return replace(draft, n_areas=n_areas, n_rows=places.n_rows, ascending=places.ascending)
 
 
 def _inferred(values: dict[str, pa.Array], file: str | None) -> Schema:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+import pyarrow as pa
 
 from showthrough.errors import InputError, RecordsError, closest
-from showthrough.frames import Content, digests
+from showthrough.frames import Content, Source, digests
 from showthrough.records import Records
 from showthrough.release import Layout, Release
 from showthrough.releases import Releases
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AreaStream",
+    "RowStream",
     "Subject",
+    "SubjectRows",
 ]
 
 
@@ -42,6 +45,55 @@ class AreaStream(Protocol):
         What does not fit in memory while it is sorted goes to the folder ``scratch``.
         """
         ...
+
+
+class RowStream(AreaStream, Protocol):
+    """Areas whose rows are in pieces of a source, which the tasks of a cluster can read."""
+
+    @property
+    def pieces(self) -> Sequence[Source]:
+        """The pieces; none if the source is not to be split."""
+        ...
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        ...
+
+    def rows(self, number: int, piece: Source) -> Iterator[pa.RecordBatch]:
+        """The rows of a piece, given its number."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class SubjectRows:
+    """The rows of a subject's areas, for machines that read and sort them (:func:`run_audit`)."""
+
+    subject: Subject
+    stream: RowStream
+
+    @property
+    def pieces(self) -> Sequence[Source]:
+        """The pieces that the rows are in."""
+        return self.stream.pieces
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return self.stream.n_rows
+
+    @property
+    def n_areas(self) -> int:
+        """How many areas there are."""
+        return self.stream.n_areas
+
+    def rows(self, number: int, piece: Source) -> Iterator[pa.RecordBatch]:
+        """The rows of a piece, given its number."""
+        return self.stream.rows(number, piece)
+
+    def from_rows(self, rows: Iterator[pa.RecordBatch]) -> Iterator[Input]:
+        """The areas of rows that are in order."""
+        return self.subject.from_rows(rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,13 +152,24 @@ class Subject:
         if isinstance(self.source, Records | Releases):
             yield from self.areas()
             return
-        for name, found in self.source.areas(scratch):
-            if isinstance(found, Records):
-                yield Planned(name, found)
-            elif isinstance(found, Release):
-                yield Area(found)
-            else:
-                yield Broken(name, str(found))
+        yield from _inputs(self.source.areas(scratch))
+
+    def __call__(self, scratch: Path) -> Iterator[Input]:
+        """The areas in order, as :func:`run_audit` asks for them."""
+        return self.stream(scratch)
+
+    def in_pieces(self) -> SubjectRows | None:
+        """The areas for machines that read them; None if they are not in pieces of a large source."""
+        stream: Any = self.source
+        return SubjectRows(self, stream) if getattr(stream, "pieces", None) else None
+
+    def from_rows(self, rows: Iterator[pa.RecordBatch]) -> Iterator[Input]:
+        """The areas of rows that are in order, where the source has them in pieces."""
+        from showthrough.formats.records_file import RecordStream
+
+        if not isinstance(self.source, RecordStream):
+            raise AssertionError("only records are read by rows")
+        return _inputs(self.source.from_rows(rows))
 
     def areas(self, only: str | None = None) -> Iterator[Area]:
         """The areas in order, each made when it is asked for; or one of them."""
@@ -148,3 +211,14 @@ class Subject:
     def inputs(self) -> dict[str, str]:
         """The files' names with their hashes."""
         return digests(self.files)
+
+
+def _inputs(found: Iterable[tuple[str, Records | Release | InputError]]) -> Iterator[Input]:
+    """What a stream yields, as a run takes it."""
+    for name, area in found:
+        if isinstance(area, Records):
+            yield Planned(name, area)
+        elif isinstance(area, Release):
+            yield Area(area)
+        else:
+            yield Broken(name, str(area))

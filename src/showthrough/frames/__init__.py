@@ -12,7 +12,7 @@ from showthrough.frames.source import (
     read_column_names,
     read_table,
 )
-from showthrough.frames.stream import distinct_values, iter_tables
+from showthrough.frames.stream import distinct_values, iter_tables, join_values
 
 __all__ = [
     "Chunk",
@@ -25,6 +25,7 @@ __all__ = [
     "distinct_values",
     "is_path",
     "iter_tables",
+    "join_values",
     "plain_texts",
     "read_column_names",
     "read_table",

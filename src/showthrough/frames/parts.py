@@ -61,6 +61,20 @@ class FilePart:
     groups: tuple[int, ...] | None = None
 
     @property
+    def before(self) -> int:
+        """How many rows of the file come before those that are meant."""
+        if self.groups is None or not isinstance(self.file, ParquetFile):
+            return 0
+        return sum(self.file.groups[: self.groups[0]])
+
+    @property
+    def n_rows(self) -> int | None:
+        """How many rows are meant, where that is known without reading them."""
+        if not isinstance(self.file, ParquetFile):
+            return None
+        return self.file.n_rows if self.groups is None else sum(self.file.groups[at] for at in self.groups)
+
+    @property
     def names(self) -> tuple[str, ...]:
         """Its columns."""
         return (*self.file.names, *(name for name, _ in self.shared))

@@ -95,6 +95,8 @@ class Source:
     known: Mapping[str, pa.DataType] | None = None
     #: Columns of numbers that are handed over as names of bins.
     bins: Mapping[str, Bins] = field(default_factory=dict[str, Bins])
+    #: Whether these are a piece of all rows, which may have none.
+    is_piece: bool = False
     #: A folder that goes with whoever reads it last, where the files were made only to be read here.
     kept: KeptFolder | None = None
 
@@ -199,7 +201,8 @@ class Source:
             yield from ((Position(None, at), table.slice(at, rows)) for at in range(0, table.num_rows, rows))
             return
         for part in self.parts:
-            yield from _placed(self._of_part(part, wanted, rows), part.file.content.name)
+            start = Position(part.file.content.name, part.before)
+            yield from _placed(self._of_part(part, wanted, rows), start)
 
     def _of_part(self, part: FilePart, wanted: list[str], rows: int) -> Iterator[pa.Table]:
         whole = self._parsed(wanted)
@@ -251,9 +254,11 @@ class Source:
         return table
 
     def table(self, columns: Sequence[str] | None = None) -> pa.Table:
-        """All rows at once; texts as plain texts. No rows are an error."""
+        """All rows at once; texts as plain texts. No rows are an error, but for a piece of them."""
         wanted = list(self.names if columns is None else columns)
         tables = [plain_texts(chunk.table) for chunk in self.chunks(wanted)]
+        if not tables and self.is_piece:
+            return pa.schema([(name, self.types[name]) for name in wanted]).empty_table()
         if not tables:
             raise self.no_records()
         return pa.concat_tables(tables)
@@ -311,15 +316,18 @@ class Source:
             groups: Sequence[tuple[int, ...] | None] = [None]
             if isinstance(part.file, ParquetFile) and len(part.file.groups) > 1:
                 groups = [(at,) for at in range(len(part.file.groups))]
-            found += [replace(self, parts=(replace(part, groups=one),), known=types) for one in groups]
+            found += [
+                replace(self, parts=(replace(part, groups=one),), known=types, is_piece=True)
+                for one in groups
+            ]
         return found
 
     def n_rows(self) -> int | None:
         """How many rows there are, where that is known without reading them."""
         if self.held is not None:
             return self.held.num_rows
-        files = [part.file for part in self.parts if isinstance(part.file, ParquetFile)]
-        return sum(file.n_rows for file in files) if len(files) == len(self.parts) else None
+        known = [part.n_rows for part in self.parts if part.n_rows is not None]
+        return sum(known) if len(known) == len(self.parts) else None
 
 
 def digests(contents: Sequence[Content]) -> dict[str, str]:
@@ -377,11 +385,10 @@ def read_column_names(source: object, *, error: type[InputError] = RecordsError)
     return list(Source.of(source, error=error).names)
 
 
-def _placed(tables: Iterator[pa.Table], file: str) -> Iterator[tuple[Position, pa.Table]]:
-    row = 0
+def _placed(tables: Iterator[pa.Table], place: Position) -> Iterator[tuple[Position, pa.Table]]:
     for table in tables:
-        yield Position(file, row), table
-        row += table.num_rows
+        yield place, table
+        place = place.after(table.num_rows)
 
 
 def _all_fields(file: Delimited, wanted: Sequence[str]) -> pa.Table | None:

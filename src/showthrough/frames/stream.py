@@ -20,6 +20,7 @@ from showthrough.frames.source import Chunk, Source
 __all__ = [
     "distinct_values",
     "iter_tables",
+    "join_values",
     "writing_tables",
 ]
 
@@ -30,7 +31,7 @@ CHUNK = 2**18
 def iter_tables(
     source: object, columns: Sequence[str], *, error: type[InputError], whole: frozenset[str] | None = None
 ) -> Iterator[Chunk]:
-    """The rows in chunks; no rows are an error.
+    """The rows in chunks; no rows are an error, but for a piece of them.
 
     Columns are as :func:`~showthrough.frames.read_table` gives them; but where ``whole`` names
     the columns of decimals that hold whole numbers only, all of them come as text, because one
@@ -40,7 +41,7 @@ def iter_tables(
     for chunk in opened.chunks(columns, rows=max(1, CHUNK // max(1, len(columns)))):
         empty = False
         yield chunk if whole is None else chunk._replace(table=_written(chunk.table, whole))
-    if empty:
+    if empty and not opened.is_piece:
         raise opened.no_records()
 
 
@@ -53,9 +54,13 @@ def _written(table: pa.Table, whole: frozenset[str]) -> pa.Table:
     return table
 
 
+#: Each column's different values, and which columns of decimals hold whole numbers only.
+Distinct = tuple[dict[str, pa.Array], frozenset[str]]
+
+
 def distinct_values(
     source: object, columns: Sequence[str], *, error: type[InputError], decimals_only: bool, most: int
-) -> tuple[dict[str, pa.Array], frozenset[str]]:
+) -> Distinct:
     """Each column's different values, and which columns of decimals hold whole numbers only.
 
     With ``decimals_only`` nothing but the latter is found out, without a pass where no column is
@@ -78,6 +83,18 @@ def distinct_values(
                 seen: list[Any] = [found[name]] if name in found else []
                 found[name] = pc.unique(pa.chunked_array([*seen, values]))
     return found, frozenset(name for name, all_whole in whole.items() if all_whole)
+
+
+def join_values(pieces: Sequence[Distinct], *, most: int) -> Distinct:
+    """What was found in pieces of a source, as if it had been looked through at once."""
+    found: dict[str, Any] = {}
+    for values, _ in pieces:
+        for name, mine in values.items():
+            if name not in found:
+                found[name] = mine
+            elif len(found[name]) <= most:
+                found[name] = pc.unique(pa.chunked_array([found[name], mine]))
+    return found, frozenset.intersection(*(whole for _, whole in pieces))
 
 
 def _is_whole(column: Any) -> bool:

@@ -41,6 +41,7 @@ __all__ = [
     "FileFormat",
     "Shuffle",
     "check_written",
+    "chunks_of_files",
     "n_chunks",
     "rows_to_table",
     "write_rows",
@@ -68,23 +69,24 @@ def write_rows(
 ) -> Checksum:
     """Draw, shuffle and write all rows; ``target`` ends in ``.parquet`` or ``.csv``.
 
-    Where work runs on several machines, ``target`` becomes a folder with a file from each task.
+    Very many rows make ``target`` a folder of files. Where these begin depends on the number of rows only:
+    the bytes do not depend on who writes them.
     """
     shuffle = Shuffle(scratch, plan.codec, n_chunks(plan.records), seed)
-    place = _RowStore(scratch, plan, shuffle, target, backend.is_shared)
+    place = _RowStore(scratch, plan, shuffle, target, backend.is_shared, tuple(chunks_of_files(plan.records)))
     done = Checksum()
     for number, _ in backend.run(place.draw, place.pending(plan.blocks(tally))):
         done += place.checksum(number)
-    if backend.is_shared:
-        target.mkdir()
-        place.drafts.mkdir()
-        for _, number in backend.run(place.write_part, range(shuffle.n_chunks)):
-            if progress:
-                progress(number)
-        gone = place.drafts.rename(place.drafts.with_name(f"{place.drafts.name}-gone"))
-        shutil.rmtree(gone, ignore_errors=True)  # of attempts that another was faster than
-    else:
-        _write_file(shuffle, target, progress)
+    if len(place.files) == 1:
+        _write_file(shuffle, place.files[0], (target, target.suffix), progress)
+        return done
+    target.mkdir()
+    place.drafts.mkdir()
+    for _, number in backend.run(place.write_part, range(len(place.files))):
+        if progress:
+            progress(number)
+    gone = place.drafts.rename(place.drafts.with_name(f"{place.drafts.name}-gone"))
+    shutil.rmtree(gone, ignore_errors=True)  # of attempts that another was faster than
     return done
 
 
@@ -137,6 +139,8 @@ class _RowStore:
     shuffle: Shuffle
     target: Path
     is_shared: bool
+    #: The chunks of each file.
+    files: tuple[range, ...]
     held: dict[int, list[Block]] = field(default_factory=dict[int, list[Block]])
 
     @property
@@ -187,14 +191,12 @@ class _RowStore:
         """
         return self.target.with_name(f".{self.target.name}-drafts")
 
-    def write_part(self, chunk: int) -> int:
-        """Write one chunk as a file of its own; several attempts at once do not meet."""
-        rows = self.shuffle.gather(self.shuffle.pieces(), chunk)
-        draft = self.drafts / f"part-{chunk:05}.{token_hex(8)}.draft"
-        with _writer(draft, self.target.suffix, self.shuffle.codec) as write:
-            write(rows)
-        draft.replace(self.target / f"part-{chunk:05}{self.target.suffix}")
-        return len(rows)
+    def write_part(self, number: int) -> int:
+        """Write one of several files; several attempts at once do not meet."""
+        draft = self.drafts / f"part-{number:05}.{token_hex(8)}.draft"
+        rows = _write_file(self.shuffle, self.files[number], (draft, self.target.suffix))
+        draft.replace(self.target / f"part-{number:05}{self.target.suffix}")
+        return rows
 
 
 def _store_blocks(path: Path, blocks: list[Block]) -> None:
@@ -223,25 +225,32 @@ def _load_blocks(path: Path) -> list[Block]:
     return blocks
 
 
-def _write_file(shuffle: Shuffle, target: Path, progress: Callable[[int], None] | None) -> None:
-    """Write one file, row groups made by threads and written in order."""
-    pieces, total = shuffle.pieces(), shuffle.n_chunks
-    groups = (range(at, min(at + CHUNKS_PER_GROUP, total)) for at in range(0, total, CHUNKS_PER_GROUP))
+def _write_file(
+    shuffle: Shuffle,
+    chunks: range,
+    target: tuple[Path, str],
+    progress: Callable[[int], None] | None = None,
+) -> int:
+    """Write some chunks to a file, given with its ending; row groups are made by a thread. How many rows."""
+    pieces, n_rows = shuffle.pieces(), 0
+    groups = (chunks[at : at + CHUNKS_PER_GROUP] for at in range(0, len(chunks), CHUNKS_PER_GROUP))
 
-    def make(chunks: range) -> Rows:
-        return np.concatenate([shuffle.gather(pieces, chunk) for chunk in chunks])
+    def make(some: range) -> Rows:
+        return np.concatenate([shuffle.gather(pieces, chunk) for chunk in some])
 
     with (
         ThreadPoolExecutor(1, thread_name_prefix="showthrough") as pool,
-        _writer(target, target.suffix, shuffle.codec) as write,
+        _writer(*target, shuffle.codec) as write,
     ):
-        waiting: list[Future[Rows]] = [pool.submit(make, chunks) for chunks in islice(groups, AHEAD)]
+        waiting: list[Future[Rows]] = [pool.submit(make, some) for some in islice(groups, AHEAD)]
         while waiting:
             rows = waiting.pop(0).result()
-            waiting.extend(pool.submit(make, chunks) for chunks in islice(groups, 1))
+            waiting.extend(pool.submit(make, some) for some in islice(groups, 1))
             write(rows)
+            n_rows += len(rows)
             if progress:
                 progress(len(rows))
+    return n_rows
 
 
 @contextmanager
@@ -263,6 +272,9 @@ def _writer(
 #: Rows of a chunk, about: few enough that a shuffle stays in the processor's cache.
 CHUNK = 2**18
 
+#: Up to this many rows are written to one file; more to several, with so many rows each, about.
+ONE_FILE, FILE_ROWS = 2**26, 2**24
+
 #: Rows scattered at a time.
 PIECE = 2**20
 
@@ -282,6 +294,17 @@ def n_chunks(records: int) -> int:
     (39, 65536)
     """
     return max(1, min(MOST_CHUNKS, -(-records // CHUNK)))
+
+
+def chunks_of_files(records: int) -> Iterator[range]:
+    """The chunks of each file that so many records are written to.
+
+    >>> list(chunks_of_files(10_000_000)), len(list(chunks_of_files(10**9)))
+    ([range(0, 39)], 60)
+    """
+    total = n_chunks(records)
+    each = total if records <= ONE_FILE else max(1, FILE_ROWS * total // records)
+    return (range(at, min(at + each, total)) for at in range(0, total, each))
 
 
 @dataclass(frozen=True)

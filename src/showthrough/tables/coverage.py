@@ -39,6 +39,7 @@ __all__ = [
     "Coverage",
     "box",
     "evaluate",
+    "evaluate_nearby",
 ]
 
 Whole = NDArray[np.int64]
@@ -96,6 +97,10 @@ class Background:
         return cls(records, references)
 
 
+#: Finds what is known besides a run about the areas of one of its parts.
+Nearby = Callable[[AuditRun], Background]
+
+
 def evaluate(
     run: AuditRun | str | Path,
     records: Records | None = None,
@@ -112,10 +117,24 @@ def evaluate(
     run = run if isinstance(run, AuditRun) else AuditRun.open(run)
     known = None if records is None else _Population.of(records)
     work = _Evaluate(run.layout.schema, known, references or {})
+    figures = _added(run, work, engine)
+    return figures.coverage(tuple(work.references), exact=known is not None)
+
+
+def evaluate_nearby(run: AuditRun, nearby: Nearby, names: Sequence[str], *, engine: Engine) -> Coverage:
+    """The same figures, where records are found for each part of the run by whoever evaluates it.
+
+    ``names`` are those of the references. ``nearby`` can be pickled.
+    """
+    work = _EvaluateNearby(run.layout.schema, nearby)
+    return _added(run, work, engine).coverage(names, exact=True)
+
+
+def _added(run: AuditRun, work: Callable[[AuditRun], _Figures], engine: Engine | None) -> _Figures:
     figures = _Figures(len(run.layout.schema.attributes))
     for part in in_order_on(engine or LocalEngine(), work, run.parts):
         figures.add(part)
-    return figures.coverage(tuple(work.references), exact=known is not None)
+    return figures
 
 
 @dataclass(eq=False)
@@ -208,6 +227,20 @@ class _Evaluate:
         for kind, on in part.kinds.items():
             figures.covered[kind] += found[kind]
             figures.areas[kind] += _distinct(part.area[on], part.k[on], figures.most)
+
+
+@dataclass(frozen=True, eq=False)
+class _EvaluateNearby:
+    """Finds the figures of a part of a run, and the records of its areas before."""
+
+    schema: Schema
+    nearby: Nearby
+
+    def __call__(self, run: AuditRun) -> _Figures:
+        """The figures of its areas."""
+        known = self.nearby(run)
+        records = None if known.records is None else _Population.of(known.records)
+        return _Evaluate(self.schema, records, known.references)(run)
 
 
 def _portions(run: AuditRun) -> Iterator[pa.Table]:

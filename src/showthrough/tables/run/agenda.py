@@ -11,12 +11,14 @@ import heapq
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Protocol, TypeVar
 
 from showthrough.errors import RunError
 from showthrough.release import Layout
 from showthrough.tables.run.batch import BatchStore, DecidedBatch, LostResults
-from showthrough.tables.run.batch_input import digest_input
+from showthrough.tables.run.batch_input import digest_input, write_input
 from showthrough.tables.run.inputs import Area, Broken, Input, Nested, Planned
 from showthrough.tables.run.parts import PartCut, PartStore, SealedPart
 
@@ -24,7 +26,10 @@ __all__ = [
     "BATCH",
     "Agenda",
     "Batch",
+    "Waiting",
+    "grouped",
     "in_batches",
+    "weight",
 ]
 
 #: Areas of the usual size that are decided together; in large runs more, up to a multiple.
@@ -41,6 +46,28 @@ FIRST_AHEAD, EACH_AHEAD, MOST_AHEAD = 8, 4, 4096
 
 Progress = Callable[[int], None]
 
+Item = TypeVar("Item")
+
+#: Areas of a batch, and how heavy it is if it is a single heavy one.
+Group = tuple[list[Item], float]
+
+
+class Waiting(Protocol):
+    """Areas that are to be decided together, wherever they are."""
+
+    @property
+    def heavy(self) -> float:
+        """How heavy a single area is that is to be decided before others; 0 for several areas."""
+        ...
+
+    def content(self, layout: Layout) -> str:
+        """A digest of the areas."""
+        ...
+
+    def write(self, path: Path, layout: Layout) -> str:
+        """Write them down for whoever decides them; their digest."""
+        ...
+
 
 @dataclass(frozen=True, eq=False)
 class Batch:
@@ -48,6 +75,14 @@ class Batch:
 
     areas: list[Input]
     heavy: float = 0.0
+
+    def content(self, layout: Layout) -> str:
+        """A digest of the areas."""
+        return digest_input(self.areas, layout)
+
+    def write(self, path: Path, layout: Layout) -> str:
+        """Write them to a file; their digest."""
+        return write_input(path, self.areas, layout)
 
 
 def weight(area: Input) -> float:
@@ -69,26 +104,31 @@ def _n_records(area: Area | Planned) -> float:
 
 def in_batches(areas: Iterable[Input], size: int) -> Iterator[Batch]:
     """Areas in order, this many of the usual size together, and heavy ones alone."""
-    held, n = list[Input](), 0.0
-    for seen, area in enumerate(areas):
-        mine, most = weight(area), max(size, min(MOST_TIMES * size, seen // SHARE))
+    return (Batch(mine, heavy) for mine, heavy in grouped(areas, weight, size))
+
+
+def grouped(items: Iterable[Item], weight: Callable[[Item], float], size: int) -> Iterator[Group[Item]]:
+    """What stands for areas in order, this many of the usual size together, and heavy ones alone."""
+    held, n = list[Item](), 0.0
+    for seen, item in enumerate(items):
+        mine, most = weight(item), max(size, min(MOST_TIMES * size, seen // SHARE))
         if mine >= size and held:
-            yield Batch(held)
+            yield held, 0.0
             held, n = [], 0.0
-        held.append(area)
+        held.append(item)
         n += mine
         if n >= most or mine >= size:
-            yield Batch(held, mine if mine >= size else 0.0)
+            yield held, mine if mine >= size else 0.0
             held, n = [], 0.0
     if held:
-        yield Batch(held)
+        yield held, 0.0
 
 
 @dataclass
 class Agenda:
     """The work of a run, item by item, for one call or for one that goes on after another."""
 
-    batches: Iterable[Batch]
+    batches: Iterable[Waiting]
     store: BatchStore
     layout: Layout
     progress: Progress
@@ -98,6 +138,7 @@ class Agenda:
     _ready: list[tuple[float, int]] = field(default_factory=list[tuple[float, int]])
     _joins: deque[int] = field(default_factory=deque[int])
     _n_handed: int = 0
+    _contents: dict[int, str] = field(default_factory=dict[int, str])
 
     @cached_property
     def parts(self) -> PartStore:
@@ -126,7 +167,7 @@ class Agenda:
             self._n_handed += 1
             yield heapq.heappop(self._ready)[1]
 
-    def _look_ahead(self, left: Iterator[Batch]) -> bool:
+    def _look_ahead(self, left: Iterator[Waiting]) -> bool:
         """Read some more areas; whether a batch waits to be decided."""
         most = min(MOST_AHEAD, FIRST_AHEAD + EACH_AHEAD * self._n_handed)
         while len(self._ready) < most and (batch := next(left, None)) is not None:
@@ -134,9 +175,10 @@ class Agenda:
             found = self._within.get(number) or self.store.intact(number)
             if found is None:
                 self.store.make_room(number)
-                self.store.write_input(number, batch.areas, self.layout)
+                write = partial(batch.write, layout=self.layout)
+                self._contents[number] = self.store.write_input(number, write)
                 heapq.heappush(self._ready, (-batch.heavy, number))
-            elif found.content == digest_input(batch.areas, self.layout):
+            elif found.content == batch.content(self.layout):
                 getattr(self.progress, "resumed", self.progress)(found.n_areas)
                 self._note(number, found)
             else:
@@ -152,7 +194,14 @@ class Agenda:
         if item < 0:
             return
         self.store.input(item).unlink(missing_ok=True)
-        self._note(item, self.store.decided(item))
+        found, content = self.store.decided(item), self._contents.pop(item)
+        if found.content != content:
+            raise LostResults(
+                f"batch {item} was decided, but from other data than were handed out",
+                file=str(self.store.part(item)),
+                remedy="every machine must read from the same storage; start again with --overwrite",
+            )
+        self._note(item, found)
         self.progress(n_areas)
 
     def last_joins(self) -> list[int]:

@@ -13,7 +13,7 @@ import gc
 import json
 import shutil
 import time
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import lru_cache
@@ -33,7 +33,7 @@ from showthrough.release import Layout, Release
 from showthrough.tables.audit import audit
 from showthrough.tables.proof import Proof
 from showthrough.tables.result import Audit
-from showthrough.tables.run.batch_input import digest_of, read_input, write_input
+from showthrough.tables.run.batch_input import digest_of, pointer_of, read_input
 from showthrough.tables.run.inputs import Area, Broken, Input, Nested, Planned, Settings, names_of, ready
 from showthrough.tables.run.variability import differ_columns, variability_table, with_variability
 from showthrough.tables.search.questions import REFUTED
@@ -278,11 +278,19 @@ class BatchStore:
             return PartStore(self).join(~number)
         if (done := self.intact(number)) is not None:
             return done.n_areas
-        waiting = self.input(number)
-        content, areas = digest_of(waiting), read_input(waiting, _layout(self.folder, self.key))
+        content, areas = self._waiting(number)
         tables = decide_batch(areas, self.settings)
         # Nothing is removed here: what is there now is what another attempt has written meanwhile.
         return _write_part(tables, self.part(number), self.key, content).n_areas
+
+    def _waiting(self, number: int) -> tuple[str, list[Area | Broken | Nested]]:
+        """What is to be decided, and its digest."""
+        waiting, layout = self.input(number), _layout(self.folder, self.key)
+        if pointer := pointer_of(waiting):
+            from showthrough.tables.run.sorted_input import read_pointer
+
+            return read_pointer(self.folder, pointer, layout, content=digest_of(waiting))
+        return digest_of(waiting), read_input(waiting, layout)
 
     def make_room(self, number: int) -> None:
         """Remove what is left of a damaged batch, before any process is asked to decide it."""
@@ -329,11 +337,12 @@ class BatchStore:
             remedy="every machine must write to the same storage; the same call tries again",
         )
 
-    def write_input(self, number: int, areas: Sequence[Input], layout: Layout) -> None:
-        """Write what is to be decided, so that any process can."""
+    def write_input(self, number: int, write: Callable[[Path], str]) -> str:
+        """Write what is to be decided, so that any process can; ``write`` does so, and returns its digest."""
         draft = Path(self.folder, f"draft-input-{number:08d}-{token_hex(8)}")
-        write_input(draft, areas, layout)
+        content = write(draft)
         draft.replace(self.input(number))
+        return content
 
 
 @lru_cache(maxsize=2)

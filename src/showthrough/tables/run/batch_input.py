@@ -17,10 +17,15 @@ from showthrough.release import Layout, Release
 from showthrough.tables.run.inputs import Area, Broken, Input, Nested, Planned, names_of
 
 __all__ = [
+    "DIGEST_BYTES",
+    "digest_area",
     "digest_input",
     "digest_of",
+    "join_digests",
+    "pointer_of",
     "read_input",
     "write_input",
+    "write_pointer",
 ]
 
 INPUT_COLUMNS = pa.schema(
@@ -35,21 +40,50 @@ INPUT_COLUMNS = pa.schema(
 )
 
 
-#: Under which name a file has the digest of what it holds.
-_DIGEST = b"showthrough-digest"
+#: Under which names a file has the digest of what it holds, and where else that is.
+_DIGEST, _POINTER = b"showthrough-digest", b"showthrough-pointer"
+
+#: How long the digest of an area is.
+DIGEST_BYTES = 16
 
 
-def write_input(path: Path, areas: Sequence[Input], layout: Layout) -> None:
-    """Write areas to a file, with a digest of them."""
-    rows = [row for area in areas for row in _rows(area, layout)]
-    table = pa.Table.from_pylist(rows, INPUT_COLUMNS)
-    table = table.replace_schema_metadata({_DIGEST: _digest(rows).encode()})
-    pq.write_table(table, path, compression="zstd")
+def write_input(path: Path, areas: Sequence[Input], layout: Layout) -> str:
+    """Write areas to a file, with a digest of them, which is returned."""
+    rows = [list(_rows(area, layout)) for area in areas]
+    content = join_digests(map(_digest, rows))
+    table = pa.Table.from_pylist([row for mine in rows for row in mine], INPUT_COLUMNS)
+    pq.write_table(table.replace_schema_metadata({_DIGEST: content.encode()}), path, compression="zstd")
+    return content
+
+
+def write_pointer(path: Path, content: str, pointer: str) -> None:
+    """Write down where areas with this digest are to be found, instead of the areas."""
+    metadata = {_DIGEST: content.encode(), _POINTER: pointer.encode()}
+    pq.write_table(INPUT_COLUMNS.empty_table().replace_schema_metadata(metadata), path)
+
+
+def pointer_of(path: Path) -> str:
+    """Where the areas of a file are to be found; nothing if they are in the file."""
+    return (pq.read_schema(path).metadata or {}).get(_POINTER, b"").decode()
 
 
 def digest_input(areas: Sequence[Input], layout: Layout) -> str:
     """A few letters by which areas in a row are known: their names, counts and records."""
-    return _digest(row for area in areas for row in _rows(area, layout))
+    return join_digests(digest_area(area, layout) for area in areas)
+
+
+def digest_area(area: Input, layout: Layout) -> bytes:
+    """A few bytes by which an area is known."""
+    return _digest(_rows(area, layout))
+
+
+def join_digests(digests: Iterable[bytes]) -> str:
+    """The digest of areas in a row, from those of each.
+
+    >>> join_digests([b"a", b"b"])[:8]
+    'fb8e20fc'
+    """
+    return hashlib.sha256(b"".join(digests)).hexdigest()
 
 
 def digest_of(path: Path) -> str:
@@ -57,13 +91,13 @@ def digest_of(path: Path) -> str:
     return (pq.read_schema(path).metadata or {}).get(_DIGEST, b"").decode()
 
 
-def _digest(rows: Iterable[Mapping[str, object]]) -> str:
+def _digest(rows: Iterable[Mapping[str, object]]) -> bytes:
     found = hashlib.sha256()
     for row in rows:
         for name in INPUT_COLUMNS.names:
             content = _bytes(row.get(name))
             found.update(b"-" if content is None else b"%d:%b" % (len(content), content))
-    return found.hexdigest()
+    return found.digest()[:DIGEST_BYTES]
 
 
 def _bytes(value: object) -> bytes | None:

@@ -13,14 +13,16 @@ from numbers import Integral
 from os import PathLike
 from pathlib import Path
 from types import NoneType
+from typing import TYPE_CHECKING
 
 from showthrough.engine.engine import Engine, LocalEngine, check_workers
+from showthrough.engine.pieces import cluster_of
 from showthrough.errors import Contradiction, InputError, check_function, check_type
 from showthrough.folders import PageMaker, explained
 from showthrough.locks import hold
 from showthrough.release import Layout, Release
 from showthrough.scratch import private_scratch
-from showthrough.tables.run.agenda import BATCH, Agenda, in_batches
+from showthrough.tables.run.agenda import BATCH, Agenda, Batch, Waiting, in_batches
 from showthrough.tables.run.batch import (
     Area,
     Broken,
@@ -37,12 +39,18 @@ from showthrough.tables.run.read import AuditRun
 from showthrough.tables.run.writer import RunPlan, RunWriter, Tables
 from showthrough.tables.wide.watch import telling
 
+if TYPE_CHECKING:
+    from showthrough.tables.run.sorted_input import AreaRows
+
 __all__ = [
     "BATCH",
     "run_audit",
 ]
 
 Progress = Callable[[int], None]
+
+#: With more areas than this it is said why a cluster does not read them itself.
+MANY = 10_000
 
 #: Areas, or how to get them given a folder for scratch files.
 Inputs = Iterable[Input | Release] | Callable[[Path], Iterable[Input | Release]]
@@ -151,6 +159,24 @@ def _listed(areas: Inputs, scratch: Path) -> Iterator[Input]:
         yield Area(area) if isinstance(area, Release) else area
 
 
+def _batches(areas: Inputs, writer: RunWriter, engine: Engine) -> Iterator[Waiting]:
+    """The batches: read here, or where areas are in pieces that a cluster sees, by the cluster."""
+    scratch, size = writer.scratch(), writer.plan.batch
+    cluster = cluster_of(engine)
+    in_pieces: Callable[[], AreaRows | None] | None = getattr(areas, "in_pieces", None)
+    rows = None if cluster is None or in_pieces is None else in_pieces()
+    if cluster is not None and rows is None and getattr(areas, "n_areas", 0) > MANY:
+        cluster.notice(
+            "this program reads the input and hands it to the cluster; the cluster itself reads records or "
+            "census counts only in several files, or in Parquet files with several row groups"
+        )
+    if cluster is None or rows is None:
+        return in_batches(_listed(areas, scratch), size)
+    from showthrough.tables.run.sorted_input import sort_areas
+
+    return sort_areas(rows, writer.plan.layout, cluster, scratch, size=size)
+
+
 def _decide(areas: Inputs, writer: RunWriter, engine: Engine, done: Progress) -> Tables | Agenda:
     """Decide all batches; the tables, where there is a single batch and nobody else to decide it.
 
@@ -158,10 +184,10 @@ def _decide(areas: Inputs, writer: RunWriter, engine: Engine, done: Progress) ->
     """
     plan = writer.plan
     try:
-        left = in_batches(_listed(areas, writer.scratch()), plan.batch)
+        left = _batches(areas, writer, engine)
         begun = list(islice(left, 2))
         if len(begun) < 2 and engine == LocalEngine(1) and not writer.resumed:
-            first = begun[0].areas if begun else []
+            first = begun[0].areas if begun and isinstance(begun[0], Batch) else []
             with telling(done, "auditing"):
                 tables = decide_batch([ready(area, plan.layout) for area in first], plan.settings)
             done(tables["areas"].num_rows)

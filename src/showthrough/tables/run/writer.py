@@ -209,8 +209,10 @@ class RunWriter:
 
     def scratch(self) -> Path:
         """A folder for whatever the reading of the areas needs, gone when the run is done."""
-        scratch = self.partial / "scratch"
-        remove(scratch)
+        scratch, gone = self.partial / "scratch", self.partial / f"draft-scratch-{token_hex(8)}"
+        with suppress(FileNotFoundError):
+            scratch.rename(gone)  # a straggler finds no folder to write to while it is emptied
+            shutil.rmtree(gone, ignore_errors=True)
         scratch.mkdir(mode=0o700)
         return scratch
 
