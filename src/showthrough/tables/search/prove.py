@@ -172,12 +172,14 @@ def _repair(rows: Rows, low: Counts, high: Counts, numerators: Counts, goal: Cou
 
 def row_total(numerators: Counts, low: Counts, high: Counts) -> int | None:
     """Σ u⁺·low − u⁻·high in Python integers; None if an upper end that is missing is used."""
-    used = np.flatnonzero(numerators)
-    values = numerators[used]
-    ends = np.where(values > 0, low[used], high[used])
-    if (ends >= UNBOUNDED).any():
-        return None
-    return sum(u * end for u, end in zip(values.tolist(), ends.tolist(), strict=True))
+    used, total = np.flatnonzero(numerators), 0
+    each = zip(numerators[used].tolist(), low[used].tolist(), high[used].tolist(), strict=True)
+    for u, least, most in each:
+        end = least if u > 0 else most
+        if end >= UNBOUNDED:
+            return None
+        total += u * end
+    return total
 
 
 def lifted_leaf(rows: Rows, numerators: Counts, denominator: int, floor: int) -> Leaf | None:
