@@ -129,7 +129,7 @@ class _Ends:
     def _terms(self, at: int) -> Terms:
         """The values that a claim is about, sorted by attribute."""
         if at not in self._known:
-            self._known[at] = tuple((name, (value,)) for name, value in sorted(self.claims.terms(at).items()))
+            self._known[at] = self.claims.sorted_terms(at)
         return self._known[at]
 
     def _count(self, at: int) -> int:

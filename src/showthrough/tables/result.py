@@ -20,7 +20,7 @@ from showthrough.tables.claims import KINDS, Claim, Finding, Kind, Verdict, Worl
 from showthrough.tables.grounds import Resting
 from showthrough.tables.labels import count_tables, label_of
 from showthrough.tables.pair import Variability
-from showthrough.tables.proof import Checker, Node, Proof
+from showthrough.tables.proof import Checker, Node, Proof, Terms
 from showthrough.tables.search.questions import REFUTED, REJECTED, UNDECIDED, VERIFIED, Answers, Candidates
 from showthrough.tables.search.shorten import cells_of
 from showthrough.tables.search.system import System
@@ -220,8 +220,16 @@ class ClaimTable:
 
     def terms(self, at: int) -> dict[str, str]:
         """A claim's attributes and values."""
-        codes = self.codes[at]
-        return {self._columns[c][0]: self._columns[c][1][int(codes[c])] for c in self.columns_of(at)}
+        subset, codes = int(self.candidates.subset[at]), self.codes[at].tolist()
+        return {
+            name: values[codes[column]]
+            for column, (name, values) in enumerate(self._columns)
+            if subset >> column & 1
+        }
+
+    def sorted_terms(self, at: int) -> Terms:
+        """A claim's attributes and values as a selection has them."""
+        return tuple((name, (value,)) for name, value in sorted(self.terms(at).items()))
 
     @cached_property
     def _columns(self) -> list[tuple[str, tuple[str, ...]]]:
@@ -254,7 +262,7 @@ class ClaimTable:
             return None
         low, high = self.ends(at)
         over = self.system.universe.frame.names
-        made = Proof(self.selection(at).terms, int(self.candidates.count[at]), low, high, over=over)
+        made = Proof(self.sorted_terms(at), int(self.candidates.count[at]), low, high, over=over)
         return made if made.nodes else None
 
     def ends(self, at: int) -> tuple[Node | None, Node | None]:

@@ -117,11 +117,19 @@ class Wording:
         final = pc.take(self._texts.every_phrase, pa.array(place))
         both = pc.binary_join_element_wise(rest, final, " and ")
         clauses = pc.if_else(single, final, both)
-        keys = list(zip(claims.candidates.count[which].tolist(), claims.state[which].tolist(), strict=True))
-        frames = {key: exactly(self.schema, key[0], "\0", KINDS[key[1]]).split("\0") for key in set(keys)}
-        start = pa.array([frames[key][0] for key in keys], pa.string())
-        end = pa.array([frames[key][1] for key in keys], pa.string())
+        start, end = self._around(which)
         return pc.binary_join_element_wise(start, clauses, end, "")
+
+    def _around(self, which: NDArray[np.int64]) -> tuple[pa.Array, pa.Array]:
+        """What sentences begin and end with: how many records, and what is known about it."""
+        counts, states = self.claims.candidates.count[which], self.claims.state[which]
+        sizes, size = np.unique(counts, return_inverse=True)
+        keys, key = np.unique(size.ravel() * len(KINDS) + states, return_inverse=True)
+        several = [(int(sizes[one // len(KINDS)]), KINDS[one % len(KINDS)]) for one in keys.tolist()]
+        frames = [exactly(self.schema, count, "\0", kind).split("\0") for count, kind in several]
+        at = pa.array(key.ravel())
+        start, end = (pa.array([frame[side] for frame in frames], pa.string()) for side in (0, 1))
+        return start.take(at), end.take(at)
 
     def _said(self, which: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Column (in the schema's order) × claim: is its value said, or implied by another one?"""

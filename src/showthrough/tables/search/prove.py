@@ -195,13 +195,19 @@ def lifted_leaf(rows: Rows, numerators: Counts, denominator: int, floor: int) ->
 
 def equal_leaves(rows: Rows, multipliers: Counts) -> Iterator[tuple[Leaf | None, Leaf | None]]:
     """Both ends of many masks, each of which whole multipliers of exact rows add up to."""
-    lemma = rows.system.lemma
+    lemma, system = rows.system.lemma, rows.system
     above = below = np.zeros(len(multipliers), np.int64)
+    alike = lemma is None and bool((system.exact & (system.low_cell == system.high_cell)).all())
     if lemma is not None:
         reached = _whole_product(multipliers[:, : len(lemma.numerators)], lemma.rows)
         above, below = reached.max(axis=1, initial=0), 1 - reached.min(axis=1, initial=0)
     for one, over, under in zip(multipliers, above.tolist(), below.tolist(), strict=True):
-        yield _lifted(rows, one, 1, over), _lifted(rows, -one, 1, under)
+        lower = _lifted(rows, one, 1, over)
+        if alike and lower is not None:  # from above it is the same, turned round
+            cells = tuple((cell, -u) for cell, u in lower.cells)
+            yield lower, Leaf(cells, (), 1, -lower.total)
+        else:
+            yield lower, _lifted(rows, -one, 1, under)
 
 
 def _lifted(rows: Rows, numerators: Counts, denominator: int, over: int) -> Leaf | None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence, Set
 from functools import cached_property, lru_cache
+from operator import itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -467,14 +468,26 @@ def n_cells(*nodes: Node | None) -> int:
 
 def cells_of(*nodes: Node | None) -> set[int]:
     """The different cells that the leaves of some nodes multiply."""
-    leaves = (leaf for node in nodes if node is not None for leaf in leaves_of(node))
-    return {cell for leaf in leaves for cell, _ in leaf.cells}
+    found = set[int]()
+    for node in nodes:
+        for leaf in () if node is None else (node,) if isinstance(node, Leaf) else leaves_of(node):
+            found.update(map(_FIRST, leaf.cells))
+    return found
+
+
+#: Of a cell and its multiplier the cell.
+_FIRST = itemgetter(0)
 
 
 def shorter(one: tuple[Node, ...], other: tuple[Node | None, ...]) -> tuple[Node, ...]:
     """Of proofs of the same those with fewer cells, then with smaller multipliers; the first if equal."""
     found = tuple(node for node in other if node is not None)
-    return one if len(found) < len(one) else min(one, found, key=_size)
+    if len(found) < len(one):
+        return one
+    before, after = n_cells(*one), n_cells(*found)
+    if before != after:
+        return one if before < after else found
+    return min(one, found, key=_size)
 
 
 def _size(ends: tuple[Node, ...]) -> tuple[int, int, int]:
