@@ -242,7 +242,7 @@ class Shortener:
     def _find(self, terms: Terms, count: int, side: int, beside: Node | None, most_cells: int) -> Leaf | None:
         if self.stopped:
             return None
-        cells = tuple(sorted(cells_of(beside)))
+        cells = () if beside is None else tuple(sorted(cells_of(beside)))
         key = self._weight(terms, side)[1], count, cells, min(most_cells, LARGEST + 1)
         if key not in self._known:
             goal = self._goal(terms, side, count, self._price(terms, cells))

@@ -10,7 +10,7 @@ that fit are looked up. They are then tried on all classes, so a chance agreemen
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import combinations
 from typing import Any
 
@@ -154,7 +154,8 @@ class RowSums:
     @cached_property
     def _random(self) -> NDArray[np.uint64]:
         """A number for the ends, and one per class with records."""
-        return np.random.default_rng(0).integers(0, 2**64, len(self._classes) + 1, np.uint64)
+        n = len(self._classes) + 1
+        return _random_numbers(1 << n.bit_length())[:n]
 
     @cached_property
     def _signed(self) -> tuple[Counts, NDArray[np.int8], Counts]:
@@ -253,8 +254,16 @@ class RowSums:
 
     def _hash(self, goal: Counts, target: int) -> int:
         """The hash that the rows of a sum must have together."""
-        here = np.dot(goal[self._classes].astype(np.uint64), self._random[1:])
-        return (int(here) + target * int(self._random[0])) % 2**64
+        known = self._hashed.get(id(goal))
+        if known is None:
+            here = np.dot(goal[self._classes].astype(np.uint64), self._random[1:])
+            known = self._hashed[id(goal)] = goal, int(here)
+        return (known[1] + target * int(self._random[0])) % 2**64
+
+    @cached_property
+    def _hashed(self) -> dict[int, tuple[Counts, int]]:
+        """What goals add up to, by identity; they are kept too, so that it is not given to others."""
+        return {}
 
     def _leading(self, goal: Counts) -> Counts:
         """Rows of which every sum has one, as its rows may stand in any order.
@@ -352,6 +361,12 @@ class RowSums:
         if len(self.rows) * self.system.n_classes > _MOST_SIGNED:
             return None
         return self._flags[self.rows] * self.signs[:, None]
+
+
+@lru_cache(maxsize=64)
+def _random_numbers(n: int) -> NDArray[np.uint64]:
+    """The same random numbers always; fewer are the first of more."""
+    return np.random.default_rng(0).integers(0, 2**64, n, np.uint64)
 
 
 def _nowhere_above(limit: NDArray[Any], first: NDArray[Any], *others: NDArray[Any]) -> NDArray[np.bool_]:
