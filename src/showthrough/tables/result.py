@@ -270,8 +270,11 @@ class ClaimTable:
         question = int(self.question[at])
         return self.short.get(at) or (self.answers.at_least[question], self.answers.at_most[question])
 
-    def evidence_and_tables(self, which: NDArray[np.int64]) -> tuple[list[str], list[int]]:
-        """What settled each of some claims, and how many tables its proof multiplies cells of."""
+    def evidence_and_tables(self, which: NDArray[np.int64]) -> tuple[NDArray[np.int64], list[str], list[int]]:
+        """What settled each of some claims, and how many tables its proof multiplies cells of.
+
+        Per claim a number, and by that number the two.
+        """
         state, proof = self.state[which].astype(np.int64), self._proof_numbers()[which]
         key = (proof + 1) * 8 + state * 2 + self.direct[which]
         _, first, of = np.unique(key, return_index=True, return_inverse=True)
@@ -279,8 +282,7 @@ class ClaimTable:
             self._of_proof(at) if verified else (self.evidence(at), 0)
             for at, verified in zip(which[first].tolist(), (state[first] == VERIFIED).tolist(), strict=True)
         ]
-        said = [found[number] for number in of.tolist()]
-        return [evidence for evidence, _ in said], [n for _, n in said]
+        return of.ravel(), [evidence for evidence, _ in found], [n for _, n in found]
 
     def _proof_numbers(self) -> NDArray[np.int64]:
         """Per claim a number that it shares with all claims that have the same proof or question."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -31,6 +30,9 @@ pc: Any = pyarrow.compute
 #: What became of a claim, in words, by the number of its state.
 _KIND_NAMES = pa.array([KINDS[state] for state in range(len(KINDS))], pa.string())
 
+#: What stands before the last clause, and before the only one.
+_BETWEEN = pa.array([" and ", ""], pa.string())
+
 
 class Wording:
     """Claims as JSON and as sentences, put together column by column."""
@@ -50,16 +52,28 @@ class Wording:
         """Claims' selections as JSON, keys sorted; the last ones are remembered."""
         if len(which) and (self._said_before[which] < 0).any():
             subset, codes = self.claims.candidates.subset[which], self.claims.codes[which]
-            parts = [
-                pc.take(self._texts.json[c], pa.array(codes[:, c], mask=(subset >> c & 1) == 0))
-                for c in self._by_name
-            ]
-            joined = pc.binary_join_element_wise(*parts, ", ", null_handling="skip")
+            columns = np.array(self._by_name, np.int64)
+            named = (subset[:, None] >> columns & 1).astype(bool)
+            joined = self._joined(self._texts.every_json, columns, named, codes)
             self._made = pc.binary_join_element_wise("{", joined, "}", "")
             self._said_before[:] = -1
             self._said_before[which] = np.arange(len(which))
             return self._made
         return pc.take(self._made, pa.array(self._said_before[which]))
+
+    def _joined(
+        self,
+        texts: pa.Array,
+        columns: NDArray[np.int64],
+        named: NDArray[np.bool_],
+        codes: NDArray[np.uint16],
+    ) -> pa.Array:
+        """Per claim the texts of its values in some columns, those that are named (claim × column)."""
+        row, at = np.nonzero(named)
+        column = columns[at]
+        parts = texts.take(pa.array(self._texts.starts[column] + codes[row, column]))
+        ends = np.append(0, np.cumsum(np.count_nonzero(named, axis=1))).astype(np.int32)
+        return pc.binary_join(pa.ListArray.from_arrays(pa.array(ends), parts), ", ")
 
     def in_order(self, which: NDArray[np.int64]) -> NDArray[np.int64]:
         """Some claims by their number of columns, then by selection."""
@@ -74,7 +88,8 @@ class Wording:
         if not len(which):
             return CLAIM_COLUMNS.empty_table()
         state = claims.state[which]
-        evidence, tables = claims.evidence_and_tables(which)
+        number, evidence, tables = claims.evidence_and_tables(which)
+        numbers = pa.array(number)
         return pa.Table.from_arrays(
             [
                 pa.repeat(pa.scalar(area, pa.string()), len(which)),
@@ -82,9 +97,9 @@ class Wording:
                 pa.array(claims.k[which], pa.int32()),
                 pa.array(claims.candidates.count[which], pa.int64()),
                 _KIND_NAMES.take(pa.array(state, pa.int8())),
-                pa.array(evidence, pa.string()),
+                pa.array(evidence, pa.string()).take(numbers),
                 pa.array(claims.direct[which], pa.bool_()),
-                pa.array(tables, pa.int32()),
+                pa.array(tables, pa.int32()).take(numbers),
                 self._rested_on(which),
                 self._sentences(which),
             ],
@@ -104,21 +119,16 @@ class Wording:
         """ "For exactly one home, a, b and c." """
         claims = self.claims
         said, codes = self._said(which), claims.codes[which]
-        last = len(said) - 1 - said[::-1].argmax(axis=0)
-        before = [
-            pc.take(self._texts.phrases[c], pa.array(codes[:, c], mask=~said[at] | (last == at)))
-            for at, c in enumerate(self._by_schema)
-        ]
-        single = pa.array(said.sum(axis=0) == 1)
-        before[0] = pc.if_else(single, "", before[0])  # Arrow loses rows that are null throughout
-        rest = pc.binary_join_element_wise(*before, ", ", null_handling="skip")
-        column = np.array(self._by_schema)[last]
-        place = self._texts.starts[column] + codes[np.arange(len(which)), column]
-        final = pc.take(self._texts.every_phrase, pa.array(place))
-        both = pc.binary_join_element_wise(rest, final, " and ")
-        clauses = pc.if_else(single, final, both)
+        claim, columns = np.arange(len(which)), np.array(self._by_schema, np.int64)
+        last = said.shape[1] - 1 - said[:, ::-1].argmax(axis=1)
+        single = np.count_nonzero(said, axis=1) == 1
+        said[claim, last] = False
+        rest = self._joined(self._texts.every_phrase, columns, said, codes)
+        between = _BETWEEN.take(pa.array(single.astype(np.int8)))
+        column = columns[last]
+        final = self._texts.every_phrase.take(pa.array(self._texts.starts[column] + codes[claim, column]))
         start, end = self._around(which)
-        return pc.binary_join_element_wise(start, clauses, end, "")
+        return pc.binary_join_element_wise(start, rest, between, final, end, "")
 
     def _around(self, which: NDArray[np.int64]) -> tuple[pa.Array, pa.Array]:
         """What sentences begin and end with: how many records, and what is known about it."""
@@ -132,7 +142,7 @@ class Wording:
         return start.take(at), end.take(at)
 
     def _said(self, which: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Column (in the schema's order) × claim: is its value said, or implied by another one?"""
+        """Claim × column (in the schema's order): is its value said, or implied by another one?"""
         subset = self.claims.candidates.subset[which].astype(np.int64)
         types, of = np.unique(self.claims.candidates.type[which], return_inverse=True)
         codes = self.claims.system.universe.codes[types]
@@ -140,20 +150,15 @@ class Wording:
         for (one, other), implied in self._implied.items():
             c, d = self._by_schema[one], self._by_schema[other]
             implying[other] |= implied[codes[:, c], codes[:, d]].astype(np.int64) << c
-        return np.array(
-            [
-                (subset >> c & 1 != 0) & (subset & implying[at][of] == 0)
-                for at, c in enumerate(self._by_schema)
-            ]
-        )
+        named = subset[:, None] >> np.array(self._by_schema, np.int64) & 1 != 0
+        return named & (subset[:, None] & implying.T[of.ravel()] == 0)
 
 
 @dataclass(frozen=True, eq=False)
 class _Texts:
-    """Per column the texts of its values, as JSON and as phrases; all phrases, and where a column starts."""
+    """The texts of the values of all columns, as JSON and as phrases, and where each column starts."""
 
-    json: Sequence[pa.Array]
-    phrases: Sequence[pa.Array]
+    every_json: pa.Array
     every_phrase: pa.Array
     starts: NDArray[np.int64]
 
@@ -162,12 +167,10 @@ class _Texts:
 def _texts(layout: Layout, names: tuple[str, ...]) -> _Texts:
     """The texts of some columns of a layout."""
     attributes = [layout.schema[name] for name in names]
-    phrases = [pa.array([a.phrase(v) for v in a.values], pa.string()) for a in attributes]
     return _Texts(
-        [pa.array([f"{_json(a.name)}: {_json(v)}" for v in a.values], pa.string()) for a in attributes],
-        phrases,
-        pa.concat_arrays(phrases) if phrases else pa.array([], pa.string()),
-        np.cumsum([0, *(len(one) for one in phrases[:-1])]),
+        pa.array([f"{_json(a.name)}: {_json(v)}" for a in attributes for v in a.values], pa.string()),
+        pa.array([a.phrase(v) for a in attributes for v in a.values], pa.string()),
+        np.cumsum([0, *(len(a.values) for a in attributes[:-1])]),
     )
 
 
