@@ -71,9 +71,9 @@ class Wording:
         """Per claim the texts of its values in some columns, those that are named (claim × column)."""
         row, at = np.nonzero(named)
         column = columns[at]
-        parts = texts.take(pa.array(self._texts.starts[column] + codes[row, column]))
-        ends = np.append(0, np.cumsum(np.count_nonzero(named, axis=1))).astype(np.int32)
-        return pc.binary_join(pa.ListArray.from_arrays(pa.array(ends), parts), ", ")
+        parts = texts.take(pa.array(self._texts.starts[column] + codes[row, column], pa.int64()))
+        ends = pa.array(np.append(0, np.cumsum(np.count_nonzero(named, axis=1))), pa.int32())
+        return pc.binary_join(pa.ListArray.from_arrays(ends, parts), ", ")
 
     def in_order(self, which: NDArray[np.int64]) -> NDArray[np.int64]:
         """Some claims by their number of columns, then by selection."""
@@ -89,7 +89,7 @@ class Wording:
             return CLAIM_COLUMNS.empty_table()
         state = claims.state[which]
         number, evidence, tables = claims.evidence_and_tables(which)
-        numbers = pa.array(number)
+        numbers = pa.array(number, pa.int64())
         return pa.Table.from_arrays(
             [
                 pa.repeat(pa.scalar(area, pa.string()), len(which)),
@@ -124,9 +124,10 @@ class Wording:
         single = np.count_nonzero(said, axis=1) == 1
         said[claim, last] = False
         rest = self._joined(self._texts.every_phrase, columns, said, codes)
-        between = _BETWEEN.take(pa.array(single.astype(np.int8)))
+        between = _BETWEEN.take(pa.array(single.astype(np.int8), pa.int8()))
         column = columns[last]
-        final = self._texts.every_phrase.take(pa.array(self._texts.starts[column] + codes[claim, column]))
+        place = pa.array(self._texts.starts[column] + codes[claim, column], pa.int64())
+        final = self._texts.every_phrase.take(place)
         start, end = self._around(which)
         return pc.binary_join_element_wise(start, rest, between, final, end, "")
 
@@ -135,9 +136,11 @@ class Wording:
         counts, states = self.claims.candidates.count[which], self.claims.state[which]
         sizes, size = np.unique(counts, return_inverse=True)
         keys, key = np.unique(size.ravel() * len(KINDS) + states, return_inverse=True)
-        several = [(int(sizes[one // len(KINDS)]), KINDS[one % len(KINDS)]) for one in keys.tolist()]
-        frames = [exactly(self.schema, count, "\0", kind).split("\0") for count, kind in several]
-        at = pa.array(key.ravel())
+        frames = [
+            exactly(self.schema, int(sizes[one // len(KINDS)]), "\0", KINDS[one % len(KINDS)]).split("\0")
+            for one in keys.tolist()
+        ]
+        at = pa.array(key.ravel(), pa.int64())
         start, end = (pa.array([frame[side] for frame in frames], pa.string()) for side in (0, 1))
         return start.take(at), end.take(at)
 

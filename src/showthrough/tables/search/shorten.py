@@ -369,7 +369,7 @@ class Shortener:
     def _cells_of_rows(self) -> tuple[list[list[int]], list[list[int]]]:
         """The cells that are each row, those with its lower end and those with its upper end."""
         system, release = self.system, self.system.release
-        found = tuple([[] for _ in range(len(system.rows))] for _ in range(2))
+        found = [list[int]() for _ in system.rows], [list[int]() for _ in system.rows]
         low, high = system.low[system.row_of_cell], system.high[system.row_of_cell]
         for cells, ends in zip(found, (release.low == low, release.high == high), strict=True):
             which = np.flatnonzero(ends & (system.row_of_cell >= 0))

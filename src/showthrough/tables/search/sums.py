@@ -373,7 +373,7 @@ def _nowhere_above(limit: NDArray[Any], first: NDArray[Any], *others: NDArray[An
     """Which sums of lines, one of each matrix, are nowhere above a limit; the first matrix is overwritten."""
     for other in others:
         first += other
-    return (first <= limit).all(axis=1)
+    return np.asarray((first <= limit).all(axis=1))
 
 
 def _once(lines: Counts, n: int) -> Counts:

@@ -144,7 +144,7 @@ class Walker:
 
     @cached_property
     def _pairs(self) -> tuple[NDArray[np.uint64], Counts, Counts, Counts]:
-        """All pairs of classes sorted by the sum of their hashes: the sums, where each starts, the classes."""
+        """All pairs of classes by the sum of their hashes: the sums, where each starts, both classes."""
         first, second = np.triu_indices(len(self._hash))
         sums = self._hash[first] + self._hash[second]
         order = np.argsort(sums, kind="stable")
