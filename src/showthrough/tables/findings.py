@@ -210,7 +210,8 @@ def _finding(
     top_of = dict(zip(members.tolist(), tops.tolist(), strict=True))
     minimal = _minimal(claims, members)
     known = {at: claims.terms(at) for at in minimal}
-    learnt = {at: _most_learnt(claims, at, top_of, closures) for at in minimal}
+    largest = {top: claims.terms(top) for top in sorted({*top_of.values()})}
+    learnt = {at: _most_learnt(claims, at, known[at], top_of[at], largest, closures) for at in minimal}
     ways = sorted(
         (at for at in minimal if learnt[at]),
         key=lambda at: (len(known[at]), -len(learnt[at]), sorted(known[at].items())),
@@ -228,12 +229,16 @@ def _finding(
     knows, learns = Selection.of(known[first]), Selection.of(learnt[first])
     finding = Finding(kind, m, knows, learns, others, len(members))
     both = {**known[first], **learnt[first]}
-    shown = (first, *(at for at in members.tolist() if at != first and _is_about(claims, at, both)))
+    shown = (first, *(at for at in _about(claims, members, both) if at != first))
     return _Linked(finding, top_of, minimal, shown)
 
 
-def _is_about(claims: ClaimTable, at: int, terms: dict[str, str]) -> bool:
-    return int(claims.k[at]) == len(terms) and claims.terms(at) == terms
+def _about(claims: ClaimTable, members: NDArray[np.int64], terms: dict[str, str]) -> list[int]:
+    """The members with exactly these values."""
+    names = claims.system.universe.frame.names
+    subset = sum(1 << names.index(name) for name in terms)
+    named = members[claims.candidates.subset[members] == subset].tolist()
+    return [at for at in named if claims.terms(at) == terms]
 
 
 def _is_margin(claims: ClaimTable, selection: Selection, margins: Margins) -> bool:
@@ -255,12 +260,21 @@ def _minimal(claims: ClaimTable, members: NDArray[np.int64]) -> list[int]:
     return kept
 
 
-def _most_learnt(claims: ClaimTable, at: int, top_of: dict[int, int], closures: Closures) -> dict[str, str]:
+def _most_learnt(
+    claims: ClaimTable,
+    at: int,
+    known: dict[str, str],
+    top: int,
+    largest: dict[int, dict[str, str]],
+    closures: Closures,
+) -> dict[str, str]:
     """The most that one of the largest claims above this one tells beyond it and the rules.
 
     Where columns are limited there are several of them, and some may tell nothing new.
     """
-    known, subset = claims.terms(at), int(claims.candidates.subset[at])
-    tops = [top_of[at], *sorted({*top_of.values()} - {top_of[at]})]
-    above = [top for top in tops if not subset & ~int(claims.candidates.subset[top])]
-    return max((learnt_beside(known, claims.terms(top), closures) for top in above), key=len)
+    if len(largest) == 1:
+        return learnt_beside(known, largest[top], closures)
+    subset = int(claims.candidates.subset[at])
+    tops = [top, *(one for one in largest if one != top)]
+    above = [one for one in tops if not subset & ~int(claims.candidates.subset[one])]
+    return max((learnt_beside(known, largest[one], closures) for one in above), key=len)

@@ -79,6 +79,7 @@ class _Ends:
         self._known: dict[int, Terms] = {}
         self._low: dict[int, Leaf | None] = {}
         self._high: dict[int, Leaf | None] = {}
+        self._sizes: dict[tuple[int, int], tuple[int, Node, Node]] = {}
 
     def try_pair(self, known: int, both: int) -> None:
         """The lower end of the larger claim and the upper end of the smaller one, for both of them."""
@@ -129,7 +130,7 @@ class _Ends:
     def _terms(self, at: int) -> Terms:
         """The values that a claim is about, sorted by attribute."""
         if at not in self._known:
-            self._known[at] = tuple((name, (value,)) for name, value in sorted(self.claims.terms(at).items()))
+            self._known[at] = self.claims.sorted_terms(at)
         return self._known[at]
 
     def _count(self, at: int) -> int:
@@ -151,12 +152,20 @@ class _Ends:
         if ends is not None:
             self.claims.short[at] = ends
 
-    @staticmethod
     def _shorter(
-        before: tuple[Node | None, Node | None], low: Node | None, high: Node | None
+        self, before: tuple[Node | None, Node | None], low: Node | None, high: Node | None
     ) -> tuple[Node, Node] | None:
         """The ends proposed, if they are shorter than those of before."""
         if before[0] is None or before[1] is None or low is None or high is None:
             return None
         one, other = (before[0], before[1]), (low, high)
+        if self._n_cells(*one) < self._n_cells(*other):
+            return None
         return other if shorter(one, other) is not one else None
+
+    def _n_cells(self, low: Node, high: Node) -> int:
+        """How many cells two ends have, which are remembered with them, as numbers of objects are reused."""
+        key = id(low), id(high)
+        if key not in self._sizes:
+            self._sizes[key] = n_cells(low, high), low, high
+        return self._sizes[key][0]

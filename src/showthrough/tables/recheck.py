@@ -7,13 +7,13 @@ as the evidence, so that a run says so wherever it counts verdicts.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from showthrough.errors import ProofError, Undecided
-from showthrough.release import Release
+from showthrough.release import Layout, Release
 from showthrough.tables.claims import Bounds, Claim, Finding, Verdict
 from showthrough.tables.proof import Checker, Proof, Terms
 from showthrough.tables.result import ClaimTable
@@ -25,6 +25,9 @@ __all__ = [
     "outermost",
 ]
 
+
+#: An attribute with its values.
+Term = tuple[str, tuple[str, ...]]
 
 #: Claims with one proof of which the outermost are looked for.
 _FEW, _MANY = 4, 5_000
@@ -146,13 +149,18 @@ def outermost(claims: ClaimTable, group: NDArray[np.int64]) -> NDArray[np.int64]
 
     All of them, if they do not have the same values where they have the same columns.
     """
-    subsets = claims.candidates.subset[group]
-    named = subsets[:, None] >> np.arange(claims.codes.shape[1]) & 1 != 0
-    codes = claims.codes[group].astype(np.int64)
-    largest, least = np.where(named, codes, -1).max(axis=0), np.where(named, codes, 2**32).min(axis=0)
-    if (least < largest).any():
+    subsets, types = claims.candidates.subset[group], claims.candidates.type[group]
+    if (types != types[0]).any() and _differ(claims, group):
         return group
     return group[extreme(subsets.astype(np.int64), claims.codes.shape[1])]
+
+
+def _differ(claims: ClaimTable, group: NDArray[np.int64]) -> bool:
+    """Whether claims have different values in a column that they share."""
+    named = claims.candidates.subset[group][:, None] >> np.arange(claims.codes.shape[1]) & 1 != 0
+    codes = claims.codes[group].astype(np.int64)
+    largest, least = np.where(named, codes, -1).max(axis=0), np.where(named, codes, 2**32).min(axis=0)
+    return bool((least < largest).any())
 
 
 def extreme(subsets: NDArray[np.int64], n_columns: int) -> NDArray[np.bool_]:
@@ -172,9 +180,14 @@ def extreme(subsets: NDArray[np.int64], n_columns: int) -> NDArray[np.bool_]:
 def _terms(claims: ClaimTable, which: NDArray[np.int64]) -> Iterator[Terms]:
     """The selections of claims, sorted by attribute, as selections are."""
     frame = claims.system.universe.frame
-    schema = frame.layout.schema
-    parts = [[(name, (value,)) for value in schema[name].values] for name in frame.names]
-    by_name = sorted(range(len(parts)), key=frame.names.__getitem__)
+    parts, by_name = _parts_of_terms(frame.layout, frame.names)
     subsets, codes = claims.candidates.subset[which].tolist(), claims.codes[which].tolist()
     for subset, mine in zip(subsets, codes, strict=True):
         yield tuple(parts[column][mine[column]] for column in by_name if subset >> column & 1)
+
+
+@lru_cache(maxsize=16)
+def _parts_of_terms(layout: Layout, names: tuple[str, ...]) -> tuple[list[list[Term]], list[int]]:
+    """Per column its values as parts of selections, and the columns by name."""
+    parts = [[(name, (value,)) for value in layout.schema[name].values] for name in names]
+    return parts, sorted(range(len(parts)), key=names.__getitem__)

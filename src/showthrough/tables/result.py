@@ -19,7 +19,7 @@ from showthrough.selection import Selection
 from showthrough.tables.claims import KINDS, Claim, Finding, Kind, Variability, Verdict, World, world_of
 from showthrough.tables.explain import count_tables, label_of
 from showthrough.tables.grounds import Resting
-from showthrough.tables.proof import Checker, Node, Proof
+from showthrough.tables.proof import Checker, Node, Proof, Terms
 from showthrough.tables.search.questions import REFUTED, REJECTED, UNDECIDED, VERIFIED, Answers, Candidates
 from showthrough.tables.search.shorten import cells_of
 from showthrough.tables.search.system import System
@@ -219,8 +219,16 @@ class ClaimTable:
 
     def terms(self, at: int) -> dict[str, str]:
         """A claim's attributes and values."""
-        codes = self.codes[at]
-        return {self._columns[c][0]: self._columns[c][1][int(codes[c])] for c in self.columns_of(at)}
+        subset, codes = int(self.candidates.subset[at]), self.codes[at].tolist()
+        return {
+            name: values[codes[column]]
+            for column, (name, values) in enumerate(self._columns)
+            if subset >> column & 1
+        }
+
+    def sorted_terms(self, at: int) -> Terms:
+        """A claim's attributes and values as a selection has them."""
+        return tuple((name, (value,)) for name, value in sorted(self.terms(at).items()))
 
     @cached_property
     def _columns(self) -> list[tuple[str, tuple[str, ...]]]:
@@ -253,7 +261,7 @@ class ClaimTable:
             return None
         low, high = self.ends(at)
         over = self.system.universe.frame.names
-        made = Proof(self.selection(at).terms, int(self.candidates.count[at]), low, high, over=over)
+        made = Proof(self.sorted_terms(at), int(self.candidates.count[at]), low, high, over=over)
         return made if made.nodes else None
 
     def ends(self, at: int) -> tuple[Node | None, Node | None]:
@@ -261,8 +269,11 @@ class ClaimTable:
         question = int(self.question[at])
         return self.short.get(at) or (self.answers.at_least[question], self.answers.at_most[question])
 
-    def evidence_and_tables(self, which: NDArray[np.int64]) -> tuple[list[str], list[int]]:
-        """What settled each of some claims, and how many tables its proof multiplies cells of."""
+    def evidence_and_tables(self, which: NDArray[np.int64]) -> tuple[NDArray[np.int64], list[str], list[int]]:
+        """What settled each of some claims, and how many tables its proof multiplies cells of.
+
+        Per claim a number, and by that number the two.
+        """
         state, proof = self.state[which].astype(np.int64), self._proof_numbers()[which]
         key = (proof + 1) * 8 + state * 2 + self.direct[which]
         _, first, of = np.unique(key, return_index=True, return_inverse=True)
@@ -270,8 +281,7 @@ class ClaimTable:
             self._of_proof(at) if verified else (self.evidence(at), 0)
             for at, verified in zip(which[first].tolist(), (state[first] == VERIFIED).tolist(), strict=True)
         ]
-        said = [found[number] for number in of.tolist()]
-        return [evidence for evidence, _ in said], [n for _, n in said]
+        return of.ravel(), [evidence for evidence, _ in found], [n for _, n in found]
 
     def _proof_numbers(self) -> NDArray[np.int64]:
         """Per claim a number that it shares with all claims that have the same proof or question."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -32,6 +31,9 @@ pc: Any = pyarrow.compute
 #: What became of a claim, in words, by the number of its state.
 _KIND_NAMES = pa.array([KINDS[state] for state in range(len(KINDS))], pa.string())
 
+#: What stands before the last clause, and before the only one.
+_BETWEEN = pa.array([" and ", ""], pa.string())
+
 
 class Wording:
     """Claims as JSON and as sentences, put together column by column."""
@@ -51,11 +53,12 @@ class Wording:
         """Claims' selections as JSON, keys sorted; the last ones are remembered."""
         if len(which) and (self._said_before[which] < 0).any():
             subset, codes = self.claims.candidates.subset[which], self.claims.codes[which]
-            parts = [
-                pc.take(self._texts.json[c], pa.array(codes[:, c], mask=(subset >> c & 1) == 0))
-                for c in self._by_name
-            ]
-            joined = pc.binary_join_element_wise(*parts, ", ", null_handling="skip")
+            columns = np.array(self._by_name, np.int64)
+            row, at = np.nonzero(subset[:, None] >> columns & 1)
+            texts = self._texts.every_json.take(
+                pa.array(self._texts.places(codes, row, columns[at]), pa.int64())
+            )
+            joined = _joined(texts, row, len(which))
             self._made = pc.binary_join_element_wise("{", joined, "}", "")
             self._said_before[:] = -1
             self._said_before[which] = np.arange(len(which))
@@ -75,7 +78,8 @@ class Wording:
         if not len(which):
             return CLAIM_COLUMNS.empty_table()
         state = claims.state[which]
-        evidence, tables = claims.evidence_and_tables(which)
+        number, evidence, tables = claims.evidence_and_tables(which)
+        numbers = pa.array(number, pa.int64())
         return pa.Table.from_arrays(
             [
                 pa.repeat(pa.scalar(area, pa.string()), len(which)),
@@ -83,9 +87,9 @@ class Wording:
                 pa.array(claims.k[which], pa.int32()),
                 pa.array(claims.candidates.count[which], pa.int64()),
                 _KIND_NAMES.take(pa.array(state, pa.int8())),
-                pa.array(evidence, pa.string()),
+                pa.array(evidence, pa.string()).take(numbers),
                 pa.array(claims.direct[which], pa.bool_()),
-                pa.array(tables, pa.int32()),
+                pa.array(tables, pa.int32()).take(numbers),
                 self._rested_on(which),
                 self._sentences(which),
             ],
@@ -104,27 +108,31 @@ class Wording:
     def _sentences(self, which: NDArray[np.int64]) -> pa.Array:
         """ "For exactly one home, a, b and c." """
         claims = self.claims
-        said, codes = self._said(which), claims.codes[which]
-        last = len(said) - 1 - said[::-1].argmax(axis=0)
-        phrases = self._texts.places(said, codes, self._by_schema)
-        before = [
-            pc.take(self._texts.phrases, pa.array(place, mask=~said[at] | (last == at)))
-            for at, place in enumerate(phrases)
+        row, at = np.nonzero(self._said(which))
+        places = self._texts.places(claims.codes[which], row, np.array(self._by_schema, np.int64)[at])
+        texts = self._texts.every_phrase.take(pa.array(self._texts.without_subjects(places, row), pa.int64()))
+        is_last = np.append(row[1:] != row[:-1], [True])
+        rest = _joined(texts.filter(pa.array(~is_last)), row[~is_last], len(which))
+        final = texts.filter(pa.array(is_last))
+        between = _BETWEEN.take(pa.array((np.bincount(row) == 1).astype(np.int8), pa.int8()))
+        start, end = self._around(which)
+        return pc.binary_join_element_wise(start, rest, between, final, end, "")
+
+    def _around(self, which: NDArray[np.int64]) -> tuple[pa.Array, pa.Array]:
+        """What sentences begin and end with: how many records, and what is known about it."""
+        counts, states = self.claims.candidates.count[which], self.claims.state[which]
+        sizes, size = np.unique(counts, return_inverse=True)
+        keys, key = np.unique(size.ravel() * len(KINDS) + states, return_inverse=True)
+        frames = [
+            exactly(self.schema, int(sizes[one // len(KINDS)]), "\0", KINDS[one % len(KINDS)]).split("\0")
+            for one in keys.tolist()
         ]
-        single = pa.array(said.sum(axis=0) == 1)
-        before[0] = pc.if_else(single, "", before[0])  # Arrow loses rows that are null throughout
-        rest = pc.binary_join_element_wise(*before, ", ", null_handling="skip")
-        final = pc.take(self._texts.phrases, pa.array(phrases[last, np.arange(len(which))]))
-        both = pc.binary_join_element_wise(rest, final, " and ")
-        clauses = pc.if_else(single, final, both)
-        keys = list(zip(claims.candidates.count[which].tolist(), claims.state[which].tolist(), strict=True))
-        frames = {key: exactly(self.schema, key[0], "\0", KINDS[key[1]]).split("\0") for key in set(keys)}
-        start = pa.array([frames[key][0] for key in keys], pa.string())
-        end = pa.array([frames[key][1] for key in keys], pa.string())
-        return pc.binary_join_element_wise(start, clauses, end, "")
+        at = pa.array(key.ravel(), pa.int64())
+        start, end = (pa.array([frame[side] for frame in frames], pa.string()) for side in (0, 1))
+        return start.take(at), end.take(at)
 
     def _said(self, which: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Column (in the schema's order) × claim: is its value said, or implied by another one?"""
+        """Claim × column (in the schema's order): is its value said, or implied by another one?"""
         subset = self.claims.candidates.subset[which].astype(np.int64)
         types, of = np.unique(self.claims.candidates.type[which], return_inverse=True)
         codes = self.claims.system.universe.codes[types]
@@ -132,56 +140,57 @@ class Wording:
         for (one, other), implied in self._implied.items():
             c, d = self._by_schema[one], self._by_schema[other]
             implying[other] |= implied[codes[:, c], codes[:, d]].astype(np.int64) << c
-        return np.array(
-            [
-                (subset >> c & 1 != 0) & (subset & implying[at][of] == 0)
-                for at, c in enumerate(self._by_schema)
-            ]
-        )
+        named = subset[:, None] >> np.array(self._by_schema, np.int64) & 1 != 0
+        return named & (subset[:, None] & implying.T[of.ravel()] == 0)
+
+
+def _joined(texts: pa.Array, row: NDArray[np.int64], n_rows: int) -> pa.Array:
+    """The texts of each row, with commas between them."""
+    ends = np.append(0, np.cumsum(np.bincount(row, minlength=n_rows)))
+    return pc.binary_join(pa.ListArray.from_arrays(pa.array(ends, pa.int32()), texts), ", ")
 
 
 @dataclass(frozen=True, eq=False)
 class _Texts:
-    """The texts of the values of some columns.
+    """The texts of the values of all columns, as JSON and as phrases, and where each column starts.
 
-    ``json`` has them column by column. ``phrases`` are those of all columns in a row, and then once more
-    without their subjects; ``starts`` says where a column begins, and ``subjects`` numbers the phrases that
-    have the same one: even numbers for plain phrases, the odd number after it for those that deny; -1 if a
-    phrase cannot do without its subject.
+    The phrases are there a second time without their subjects. ``subjects`` numbers those that can do
+    without: phrases with the same subject have the same even number, or the odd number after it if they
+    deny something; all others have -1.
     """
 
-    json: Sequence[pa.Array]
-    phrases: pa.Array
+    every_json: pa.Array
+    every_phrase: pa.Array
     starts: NDArray[np.int64]
     subjects: NDArray[np.int64]
 
     def places(
-        self, said: NDArray[np.bool_], codes: NDArray[np.integer], order: Sequence[int]
+        self, codes: NDArray[np.uint16], row: NDArray[np.int64], column: NDArray[np.int64]
     ) -> NDArray[np.int64]:
-        """Column (in this order) × claim: where its phrase is, without a subject that the one before has."""
-        found = np.zeros(said.shape, np.int64)
-        before = np.full(said.shape[1], -1, np.int64)
-        for at, c in enumerate(order):
-            place = self.starts[c] + codes[:, c]
-            own = self.subjects[place]
-            shared = (own >= 0) & ((own == before) | (own == before + 1) & (before % 2 == 0))
-            found[at] = place + shared * len(self.subjects)
-            before = np.where(said[at], own, before)
-        return found
+        """Where the values in some rows and columns of ``codes`` are among all values."""
+        return self.starts[column] + codes[row, column]
+
+    def without_subjects(self, places: NDArray[np.int64], row: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Where the phrases are, without subjects that the one before in the same row has."""
+        own = self.subjects[places]
+        before = np.append(-1, own[:-1])
+        before[np.append(True, row[1:] != row[:-1])] = -1
+        shared = (own >= 0) & ((own == before) | (own == before + 1) & (before % 2 == 0))
+        return places + shared * len(self.subjects)
 
 
 @lru_cache(maxsize=16)
 def _texts(layout: Layout, names: tuple[str, ...]) -> _Texts:
     """The texts of some columns of a layout."""
     attributes = [layout.schema[name] for name in names]
-    phrases = [attribute.phrase(value) for attribute in attributes for value in attribute.values]
+    phrases = [a.phrase(v) for a in attributes for v in a.values]
     split = [split_clause(phrase) for phrase in phrases]
     numbers = {subject: 2 * at for at, subject in enumerate(dict.fromkeys(subject for subject, _ in split))}
     subjects = [numbers[subject] + rest.startswith("not ") if subject else -1 for subject, rest in split]
     return _Texts(
-        [pa.array([f"{_json(a.name)}: {_json(v)}" for v in a.values], pa.string()) for a in attributes],
+        pa.array([f"{_json(a.name)}: {_json(v)}" for a in attributes for v in a.values], pa.string()),
         pa.array([*phrases, *(rest for _, rest in split)], pa.string()),
-        np.cumsum([0, *(len(attribute.values) for attribute in attributes[:-1])]),
+        np.cumsum([0, *(len(a.values) for a in attributes[:-1])]),
         np.array(subjects, np.int64),
     )
 

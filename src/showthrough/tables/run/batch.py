@@ -192,9 +192,11 @@ def _proof_rows(found: Audit) -> Iterator[dict[str, object]]:
     claims = found.claim_table
     groups = list(claims.by_proof())
     every = np.concatenate(groups) if groups else np.zeros(0, np.int64)
-    texts = iter(claims.wording.selections(every).to_pylist() if groups else [])
+    texts: list[Any] = claims.wording.selections(every).to_pylist() if groups else []
+    start = 0
     for group in groups:
-        proof, mine = claims.proof(int(group[0])), [str(next(texts)) for _ in group]
+        proof, mine = claims.proof(int(group[0])), texts[start : start + len(group)]
+        start += len(group)
         if proof is not None:
             yield _proof_row(found.area, proof, sorted(mine))
     for verdict in found.extra:

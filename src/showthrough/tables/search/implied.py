@@ -175,6 +175,7 @@ class Closures:
         self._everything = schema.closure.everything()
         self._only = {a.name: a.values[0] for a in schema.attributes if len(a.values) == 1}
         self._known: dict[tuple[int, ...], tuple[int, ...] | None] = {}
+        self._determined: dict[tuple[tuple[str, str], ...], dict[str, str]] = {}
 
     def of(self, selection: Selection) -> tuple[int, ...] | None:
         """One bit set of allowed codes per attribute; None if nobody can match."""
@@ -213,6 +214,14 @@ class Closures:
         """The attributes of which the rules leave one value to whoever has these values."""
         if not self._closure.boxes:
             return {**self._only, **known}
+        key = tuple(known.items())
+        found = self._determined.get(key)
+        if found is None:
+            forget_all(self._determined)
+            found = self._determined[key] = self._only_values(known)
+        return found
+
+    def _only_values(self, known: Mapping[str, str]) -> dict[str, str]:
         closed = self.of(Selection.of(known))
         if closed is None:
             return {}

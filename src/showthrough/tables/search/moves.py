@@ -14,6 +14,9 @@ __all__ = [
     "Moves",
 ]
 
+#: Records up to which there is a place for each, instead of for those that moves concern.
+_MOST_PLACES = 100_000
+
 
 @dataclass(frozen=True, eq=False)
 class Moves:
@@ -49,13 +52,13 @@ class Moves:
 
     def apart(self) -> NDArray[np.int64]:
         """Moves that concern different records, earlier ones preferred."""
-        records, number = np.unique(self.out, return_inverse=True)
-        number = number.reshape(self.out.shape)
-        first = np.full(len(records), len(self), np.int64)
-        order = np.arange(len(self))
-        for positions in number.T:
-            np.minimum.at(first, positions, order)
-        return np.flatnonzero(((first[number] == order[:, None]) | (self.out < 0)).all(axis=1))
+        order, records = np.arange(len(self)), self.out
+        if records.max(initial=0) > _MOST_PLACES:
+            _, number = np.unique(records, return_inverse=True)
+            records = number.reshape(records.shape)
+        first = np.zeros(int(records.max(initial=-1)) + 2, np.int64)  # the last place is for nobody
+        first[records.ravel()[::-1]] = np.repeat(order, self.out.shape[1])[::-1]  # what is written last stays
+        return np.flatnonzero(((first[records] == order[:, None]) | (self.out < 0)).all(axis=1))
 
     def apply(self, at: int | NDArray[np.int64], world: TypeCounts) -> TypeCounts:
         """The world after one move, or several that concern different records."""

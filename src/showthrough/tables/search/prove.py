@@ -172,12 +172,14 @@ def _repair(rows: Rows, low: Counts, high: Counts, numerators: Counts, goal: Cou
 
 def row_total(numerators: Counts, low: Counts, high: Counts) -> int | None:
     """Σ u⁺·low − u⁻·high in Python integers; None if an upper end that is missing is used."""
-    used = np.flatnonzero(numerators)
-    values = numerators[used]
-    ends = np.where(values > 0, low[used], high[used])
-    if (ends >= UNBOUNDED).any():
-        return None
-    return sum(u * end for u, end in zip(values.tolist(), ends.tolist(), strict=True))
+    used, total = np.flatnonzero(numerators), 0
+    each = zip(numerators[used].tolist(), low[used].tolist(), high[used].tolist(), strict=True)
+    for u, least, most in each:
+        end = least if u > 0 else most
+        if end >= UNBOUNDED:
+            return None
+        total += u * end
+    return total
 
 
 def lifted_leaf(rows: Rows, numerators: Counts, denominator: int, floor: int) -> Leaf | None:
@@ -193,13 +195,19 @@ def lifted_leaf(rows: Rows, numerators: Counts, denominator: int, floor: int) ->
 
 def equal_leaves(rows: Rows, multipliers: Counts) -> Iterator[tuple[Leaf | None, Leaf | None]]:
     """Both ends of many masks, each of which whole multipliers of exact rows add up to."""
-    lemma = rows.system.lemma
+    lemma, system = rows.system.lemma, rows.system
     above = below = np.zeros(len(multipliers), np.int64)
+    alike = lemma is None and bool((system.exact & (system.low_cell == system.high_cell)).all())
     if lemma is not None:
         reached = _whole_product(multipliers[:, : len(lemma.numerators)], lemma.rows)
         above, below = reached.max(axis=1, initial=0), 1 - reached.min(axis=1, initial=0)
     for one, over, under in zip(multipliers, above.tolist(), below.tolist(), strict=True):
-        yield _lifted(rows, one, 1, over), _lifted(rows, -one, 1, under)
+        lower = _lifted(rows, one, 1, over)
+        if alike and lower is not None:  # from above it is the same, turned round
+            cells = tuple((cell, -u) for cell, u in lower.cells)
+            yield lower, Leaf(cells, (), 1, -lower.total)
+        else:
+            yield lower, _lifted(rows, -one, 1, under)
 
 
 def _lifted(rows: Rows, numerators: Counts, denominator: int, over: int) -> Leaf | None:

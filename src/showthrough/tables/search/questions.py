@@ -154,8 +154,12 @@ def _count_keys(
     """The distinct keys, ascending, and how often each occurs, the records of a column this many times."""
     if times is None or (times == 1).all():
         return np.unique(keys, return_counts=True)
-    found, inverse = np.unique(keys, return_inverse=True)
-    return found, add_times(inverse.ravel(), np.broadcast_to(times, keys.shape).ravel(), len(found))
+    flat = keys.ravel()
+    order = np.argsort(flat)
+    ascending = flat[order]
+    starts = np.flatnonzero(np.append(True, ascending[1:] != ascending[:-1])[: len(flat)])
+    counts = np.add.reduceat(times[order % len(times)], starts) if len(flat) else times[:0]
+    return ascending[starts], counts
 
 
 def value_words(universe: Universe) -> tuple[NDArray[np.uint64], ...]:

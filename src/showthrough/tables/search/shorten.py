@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence, Set
 from functools import cached_property, lru_cache
+from operator import itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -118,9 +119,12 @@ class Shortener:
         if sums is not self._both(most):
             return None
         best: tuple[Counts, Counts] | None = None
+        untried = list[Proving]()
         for size in range(1, min(LARGEST, below - 1) + 1):
             lows.add(sums, self._proving(sums, least, size))
-            highs.add(sums, self._proving(sums, most, size))
+            untried.append(self._proving(sums, most, size))
+            while lows.made and untried:  # without proofs of one end, those of the other are not needed
+                highs.add(sums, untried.pop(0))
             best, n_rows = _fewest(lows, highs, least.price)
             if best is not None and n_rows <= size:
                 break
@@ -238,7 +242,7 @@ class Shortener:
     def _find(self, terms: Terms, count: int, side: int, beside: Node | None, most_cells: int) -> Leaf | None:
         if self.stopped:
             return None
-        cells = tuple(sorted(cells_of(beside)))
+        cells = () if beside is None else tuple(sorted(cells_of(beside)))
         key = self._weight(terms, side)[1], count, cells, min(most_cells, LARGEST + 1)
         if key not in self._known:
             goal = self._goal(terms, side, count, self._price(terms, cells))
@@ -266,7 +270,7 @@ class Shortener:
         """One row less another one, where the goal is not exactly the target in any world."""
         if goal.target <= 0 or (self._in_worlds(goal) == goal.target).any():
             return None
-        system, words = self.system, self._words
+        system, words = self.system, self.system.row_words
         first = self._with_enough(goal)
         first = first[np.argsort(goal.price[first], kind="stable")]
         beside = words[first] & ~pack(goal.weight[None, :] > 0)
@@ -302,11 +306,6 @@ class Shortener:
             return np.zeros(0, np.int64)
         classes, times, starts = self._flat
         return np.add.reduceat(goal.weight[classes] * times, starts)
-
-    @cached_property
-    def _words(self) -> NDArray[np.uint64]:
-        """Per row its classes as bits."""
-        return pack(self.system.rows.astype(bool))
 
     @cached_property
     def _names(self) -> NDArray[np.bool_]:
@@ -346,38 +345,36 @@ class Shortener:
         total = row_total(numerators, self.system.low, self.system.high)
         if total is None:
             return None
-        used = np.flatnonzero(numerators).tolist()
-        same = {row: self._cells(row, int(numerators[row])) for row in used}
-        tables = Counter(table for cells in same.values() for table in {self._tables[at] for at in cells})
-        chosen: list[tuple[int, int]] = []
+        used = np.flatnonzero(numerators)
+        named = dict(zip(used.tolist(), numerators[used].tolist(), strict=True))
+        same = {row: self._cells_of_rows[0 if u > 0 else 1][row] for row, u in named.items()}
+        if max(map(len, same.values()), default=0) <= 1:
+            return Leaf(tuple(sorted((same[row][0], u) for row, u in named.items())), (), denominator, total)
+        of, lengths, has_both = self._tables, self._lengths, self._has_both
+        tables = Counter(table for cells in same.values() for table in {of[at] for at in cells})
+        chosen = list[tuple[int, int]]()
         for row, cells in same.items():
-            key = {
-                at: (at not in beside, not self._has_both(at, row), *self._rank(at, tables)) for at in cells
-            }
-            chosen.append((min(cells, key=key.__getitem__), int(numerators[row])))
+            ranked = ((at not in beside, not has_both[at], -tables[of[at]], lengths[at], at) for at in cells)
+            chosen.append((min(ranked)[-1], named[row]))
         return Leaf(tuple(sorted(chosen)), (), denominator, total)
 
-    def _has_both(self, cell: int, row: int) -> bool:
-        """Whether a cell has both ends of its row, so that it serves in the proofs of both."""
+    @cached_property
+    def _has_both(self) -> list[bool]:
+        """Which cells have both ends of their rows, so that they serve in the proofs of both."""
         release, system = self.system.release, self.system
-        return bool(release.low[cell] == system.low[row] and release.high[cell] == system.high[row])
-
-    def _rank(self, cell: int, tables: Counter[str]) -> tuple[int, int, int]:
-        return -tables[self._tables[cell]], self._lengths[cell], cell
-
-    def _cells(self, row: int, multiplier: int) -> list[int]:
-        """The cells that are this row, with the end that the multiplier uses."""
-        system, release = self.system, self.system.release
-        if multiplier > 0:
-            return [at for at in self._cells_of_rows[row] if release.low[at] == system.low[row]]
-        return [at for at in self._cells_of_rows[row] if release.high[at] == system.high[row]]
+        low, high = system.low[system.row_of_cell], system.high[system.row_of_cell]
+        return ((release.low == low) & (release.high == high)).tolist()
 
     @cached_property
-    def _cells_of_rows(self) -> list[list[int]]:
-        found: list[list[int]] = [[] for _ in range(len(self.system.rows))]
-        for cell, row in enumerate(self.system.row_of_cell.tolist()):
-            if row >= 0:
-                found[row].append(cell)
+    def _cells_of_rows(self) -> tuple[list[list[int]], list[list[int]]]:
+        """The cells that are each row, those with its lower end and those with its upper end."""
+        system, release = self.system, self.system.release
+        found = [list[int]() for _ in system.rows], [list[int]() for _ in system.rows]
+        low, high = system.low[system.row_of_cell], system.high[system.row_of_cell]
+        for cells, ends in zip(found, (release.low == low, release.high == high), strict=True):
+            which = np.flatnonzero(ends & (system.row_of_cell >= 0))
+            for cell, row in zip(which.tolist(), system.row_of_cell[which].tolist(), strict=True):
+                cells[row].append(cell)
         return found
 
     @cached_property
@@ -415,9 +412,10 @@ class _Proofs:
     def add(self, sums: RowSums, found: Proving, most: int = _MOST_COMPARED) -> bool:
         """Add sums of signed rows, until there are this many; whether there are any."""
         if len(self.made) < most:
-            for line in found.first(most - len(self.made)):
+            for line in found.first(most - len(self.made)).tolist():
                 numerators = np.zeros(self.n_rows, np.int64)
-                np.add.at(numerators, sums.rows[line], sums.signs[line])
+                for at in line:
+                    numerators[sums.rows[at]] += sums.signs[at]
                 self.made.append(numerators)
         return bool(self.made)
 
@@ -428,23 +426,38 @@ def _fewest(
     """The two proofs with the fewest rows together, then with the cheapest ones; and how many those are."""
     if not lows.made or not highs.made:
         return None, 0
+    if len(lows.made) == len(highs.made) == 1:
+        low, high = lows.made[0], highs.made[0]
+        return (low, high), int(np.count_nonzero(low | high))
     low, high = np.array(lows.made) != 0, np.array(highs.made) != 0
     together = low[:, None, :] | high[None, :, :]
-    n_rows, cost = together.sum(axis=2), together @ price
-    least = int(n_rows.min())
-    one, two = np.unravel_index(np.argmin(np.where(n_rows == least, cost, np.inf)), cost.shape)
-    return (lows.made[int(one)], highs.made[int(two)]), least
+    n_rows = np.count_nonzero(together, axis=2)
+    fewest = n_rows == n_rows.min()
+    best = int(fewest.argmax())
+    if np.count_nonzero(fewest) > 1:
+        best = int(np.argmin(np.where(fewest, together @ price, np.inf)))
+    return (lows.made[best // len(high)], highs.made[best % len(high)]), int(n_rows.min())
+
+
+@lru_cache(maxsize=16)
+def _attributes_of_cells(layout: Layout) -> NDArray[np.bool_]:
+    """Cell × attribute: which attributes each cell names."""
+    index = layout.schema.index
+    found = np.zeros((len(layout.attributes), len(index)), bool)
+    for cell, names in enumerate(layout.attributes):
+        found[cell, [index[name] for name in names]] = True
+    return found
 
 
 def _attributes_of_rows(system: System) -> NDArray[np.bool_]:
     """Row × attribute: which attributes the cells of a row name (those that all of them do)."""
-    layout = system.release.layout
-    index = layout.schema.index
-    found = np.ones((len(system.rows), len(index)), bool)
-    for cell in np.flatnonzero(system.row_of_cell >= 0).tolist():
-        mine = np.zeros(len(index), bool)
-        mine[[index[name] for name in layout.attributes[cell]]] = True
-        found[system.row_of_cell[cell]] &= mine
+    named = _attributes_of_cells(system.release.layout)
+    found = np.ones((len(system.rows), named.shape[1]), bool)
+    cells = np.flatnonzero(system.row_of_cell >= 0)
+    cells = cells[np.argsort(system.row_of_cell[cells], kind="stable")]
+    rows, first = np.unique(system.row_of_cell[cells], return_index=True)
+    if len(rows):
+        found[rows] = np.logical_and.reduceat(named[cells], first, axis=0)
     return found
 
 
@@ -455,14 +468,26 @@ def n_cells(*nodes: Node | None) -> int:
 
 def cells_of(*nodes: Node | None) -> set[int]:
     """The different cells that the leaves of some nodes multiply."""
-    leaves = (leaf for node in nodes if node is not None for leaf in leaves_of(node))
-    return {cell for leaf in leaves for cell, _ in leaf.cells}
+    found = set[int]()
+    for node in nodes:
+        for leaf in () if node is None else (node,) if isinstance(node, Leaf) else leaves_of(node):
+            found.update(map(_FIRST, leaf.cells))
+    return found
+
+
+#: Of a cell and its multiplier the cell.
+_FIRST = itemgetter(0)
 
 
 def shorter(one: tuple[Node, ...], other: tuple[Node | None, ...]) -> tuple[Node, ...]:
     """Of proofs of the same those with fewer cells, then with smaller multipliers; the first if equal."""
     found = tuple(node for node in other if node is not None)
-    return one if len(found) < len(one) else min(one, found, key=_size)
+    if len(found) < len(one):
+        return one
+    before, after = n_cells(*one), n_cells(*found)
+    if before != after:
+        return one if before < after else found
+    return min(one, found, key=_size)
 
 
 def _size(ends: tuple[Node, ...]) -> tuple[int, int, int]:

@@ -10,7 +10,7 @@ that fit are looked up. They are then tried on all classes, so a chance agreemen
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import combinations
 from typing import Any
 
@@ -45,15 +45,18 @@ _FEW_TRIED = 16
 _MORE_BITS, _MOST_BITS = 4, 23
 
 #: Classes that sums are tried on before all, where there are many.
-_FEW_CLASSES = 512
+_FEW_CLASSES = 64
 
 #: Sums × classes tried at once, and signed rows × classes that are kept.
-_MOST_ENTRIES, _MOST_SIGNED = 2_000_000, 500_000
+_MOST_ENTRIES, _MOST_SIGNED = 2_000_000, 2_000_000
 
 
 @dataclass(frozen=True, eq=False)
 class _ByHash:
-    """Lines of numbers by their hash: the distinct hashes, ascending, and which of the lines have each."""
+    """Lines of numbers by their hash: the distinct hashes, ascending, and which of the lines have each.
+
+    Lines with the same hash are in no particular order.
+    """
 
     hashes: NDArray[np.uint64]
     starts: Counts
@@ -62,7 +65,7 @@ class _ByHash:
     @classmethod
     def of(cls, hashes: NDArray[np.uint64], lines: Counts) -> _ByHash:
         """Lines, with the hash of each."""
-        order = np.argsort(hashes, kind="stable")
+        order = np.argsort(hashes)
         found = hashes[order]
         new = np.ones(len(found), bool)
         new[1:] = found[1:] != found[:-1]
@@ -151,7 +154,8 @@ class RowSums:
     @cached_property
     def _random(self) -> NDArray[np.uint64]:
         """A number for the ends, and one per class with records."""
-        return np.random.default_rng(0).integers(0, 2**64, len(self._classes) + 1, np.uint64)
+        n = len(self._classes) + 1
+        return _random_numbers(1 << n.bit_length())[:n]
 
     @cached_property
     def _signed(self) -> tuple[Counts, NDArray[np.int8], Counts]:
@@ -250,8 +254,16 @@ class RowSums:
 
     def _hash(self, goal: Counts, target: int) -> int:
         """The hash that the rows of a sum must have together."""
-        here = np.dot(goal[self._classes].astype(np.uint64), self._random[1:])
-        return (int(here) + target * int(self._random[0])) % 2**64
+        known = self._hashed.get(id(goal))
+        if known is None:
+            here = np.dot(goal[self._classes].astype(np.uint64), self._random[1:])
+            known = self._hashed[id(goal)] = goal, int(here)
+        return (known[1] + target * int(self._random[0])) % 2**64
+
+    @cached_property
+    def _hashed(self) -> dict[int, tuple[Counts, int]]:
+        """What goals add up to, by identity; they are kept too, so that it is not given to others."""
+        return {}
 
     def _leading(self, goal: Counts) -> Counts:
         """Rows of which every sum has one, as its rows may stand in any order.
@@ -302,12 +314,12 @@ class RowSums:
 
     def holds(self, made: Counts, goal: Counts) -> NDArray[np.bool_]:
         """Which sums are at most the goal on every class; first it is tried on a few classes."""
-        flags = self._flags
-        limit = goal.astype(flags.dtype)
-        if self.system.n_classes < 4 * _FEW_CLASSES:
-            return self._at_most(made, flags, limit)
-        holds = self._at_most(made, self._few_flags, limit[self._few])
-        holds[holds] = self._at_most(made[holds], flags, limit)
+        limit = goal.astype(self._flags.dtype)
+        if self.system.n_classes < 4 * _FEW_CLASSES or len(made) < _FEW_TRIED:
+            return self._at_most(made, limit)
+        holds = _nowhere_above(limit[self._few], *(self._few_signed[column] for column in made.T))
+        left = np.flatnonzero(holds)
+        holds[left] = self._at_most(made[left], limit)
         return holds
 
     @cached_property
@@ -324,27 +336,24 @@ class RowSums:
         return np.linspace(0, self.system.n_classes - 1, _FEW_CLASSES).astype(np.int64)
 
     @cached_property
-    def _few_flags(self) -> NDArray[Any]:
-        """The rows on these classes."""
-        return np.ascontiguousarray(self._flags[:, self._few])
+    def _few_signed(self) -> NDArray[Any]:
+        """All signed rows with their signs, on these classes."""
+        return self._flags[:, self._few][self.rows] * self.signs[:, None]
 
-    def _at_most(self, made: Counts, flags: NDArray[Any], limit: NDArray[Any]) -> NDArray[np.bool_]:
+    def _at_most(self, made: Counts, limit: NDArray[Any]) -> NDArray[np.bool_]:
         """Which sums of rows are nowhere above a limit."""
         holds = np.zeros(len(made), bool)
-        step = max(1, _MOST_ENTRIES // max(1, flags.shape[1]))
+        step = max(1, _MOST_ENTRIES // max(1, self.system.n_classes))
         for start in range(0, len(made), step):
             part = made[start : start + step]
-            total = self._times_sign(flags, part[:, 0])
-            for column in part.T[1:]:
-                total += self._times_sign(flags, column)
-            holds[start : start + step] = (total <= limit).all(axis=1)
+            holds[start : start + step] = _nowhere_above(limit, *map(self._times_sign, part.T))
         return holds
 
-    def _times_sign(self, flags: NDArray[Any], which: Counts) -> NDArray[Any]:
+    def _times_sign(self, which: Counts) -> NDArray[Any]:
         """Some signed rows, with their signs."""
-        if flags is self._flags and self._signed_flags is not None:
+        if self._signed_flags is not None:
             return self._signed_flags[which]
-        return flags[self.rows[which]] * self.signs[which][:, None]
+        return self._flags[self.rows[which]] * self.signs[which][:, None]
 
     @cached_property
     def _signed_flags(self) -> NDArray[Any] | None:
@@ -352,6 +361,19 @@ class RowSums:
         if len(self.rows) * self.system.n_classes > _MOST_SIGNED:
             return None
         return self._flags[self.rows] * self.signs[:, None]
+
+
+@lru_cache(maxsize=64)
+def _random_numbers(n: int) -> NDArray[np.uint64]:
+    """The same random numbers always; fewer are the first of more."""
+    return np.random.default_rng(0).integers(0, 2**64, n, np.uint64)
+
+
+def _nowhere_above(limit: NDArray[Any], first: NDArray[Any], *others: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which sums of lines, one of each matrix, are nowhere above a limit; the first matrix is overwritten."""
+    for other in others:
+        first += other
+    return np.asarray((first <= limit).all(axis=1))
 
 
 def _once(lines: Counts, n: int) -> Counts:

@@ -146,15 +146,20 @@ class System:
         common: NDArray[np.uint64] = self._words & pack(rows[None, :])
         return np.asarray(common.any(axis=1))
 
+    @cached_property
+    def row_words(self) -> NDArray[np.uint64]:
+        """Per row its classes as bits."""
+        return pack(self.rows.astype(bool))
+
     def within(self, goal: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which rows are nowhere above a goal of 0 and 1: they count only its classes, and once."""
-        return (self.sums(goal) == self.row_sizes) & self.plain
+        outside = self.row_words & ~pack(goal[None, :] > 0)
+        return ~outside.any(axis=1) & self.plain
 
     def covering(self, goal: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which rows are nowhere below a goal of 0 and 1: they count all of its classes."""
-        if self.plain.all():
-            return self.sums(goal) == goal.sum()
-        return np.asarray((self.rows[:, goal > 0] > 0).all(axis=1))
+        missing = pack(goal[None, :] > 0) & ~self.row_words
+        return np.asarray(~missing.any(axis=1))
 
     @cached_property
     def _heaviest(self) -> int:

@@ -143,12 +143,14 @@ class Walker:
         return some.apply(some.apart(), world)
 
     @cached_property
-    def _pairs(self) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64]]:
-        """All pairs of classes sorted by the sum of their hashes."""
+    def _pairs(self) -> tuple[NDArray[np.uint64], Counts, Counts, Counts]:
+        """All pairs of classes by the sum of their hashes: the sums, where each starts, both classes."""
         first, second = np.triu_indices(len(self._hash))
         sums = self._hash[first] + self._hash[second]
         order = np.argsort(sums, kind="stable")
-        return sums[order], first[order], second[order]
+        sums = sums[order]
+        starts = np.flatnonzero(np.append(True, sums[1:] != sums[:-1]))
+        return sums[starts], np.append(starts, len(sums)), first[order], second[order]
 
     def _paired(self, world: TypeCounts) -> Moves:
         """Every replacement of at most two records by at most two others (a sample if too many)."""
@@ -160,10 +162,10 @@ class Walker:
             some = self.rng.integers(0, len(a), MOST_CHOSEN)
             a, b = a[some], b[some]
         second = np.where(a == b, two[b], one[b])
-        sums, first_class, second_class = self._pairs
-        wanted = self._hash[classes[a]] + self._hash[classes[b]]
-        start = np.searchsorted(sums, wanted, "left")
-        size = np.searchsorted(sums, wanted, "right") - start
+        sums, starts, first_class, second_class = self._pairs
+        number = np.searchsorted(sums, self._hash[classes[a]] + self._hash[classes[b]])  # all are there
+        start = starts[number]
+        size = starts[number + 1] - start
         which, offset = self._expand(size)
         at = start[which] + offset
         into = np.stack([first_class[at], second_class[at]], axis=1)
