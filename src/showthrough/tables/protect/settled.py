@@ -1,4 +1,5 @@
-"""What is forbidden and follows from tables that are already out: no plan for other tables can hide it."""
+"""What is forbidden and follows from tables that are already published: no plan for other tables can hide
+it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Check what a run says about the tables that were out before it, as far as the run itself shows it."""
+"""Check what a run states about the tables that were published before it, as far as the run itself shows
+it."""
 
 from __future__ import annotations
 
