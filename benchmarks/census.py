@@ -59,7 +59,7 @@ class Simulation:
         return cls(homes, dict(st.Records.from_arrow(homes, LAYOUT.schema, by="block").by_area()))
 
     def of_size(self, low: int, high: int) -> list[str]:
-        """The blocks with so many homes, in order."""
+        """The blocks with this many homes, in order."""
         return [name for name, block in self.blocks.items() if low <= len(block) <= high]
 
     def areas(self, names: Sequence[str] | None = None, *, blind: bool = False) -> Iterator[Area]:
@@ -78,7 +78,7 @@ class Simulation:
         return sorted(chosen[:number])
 
     def about(self, size: int, n: int) -> Iterator[st.Records]:
-        """n blocks of about so many homes; where there are too few, blocks of a tract are joined."""
+        """n blocks of about this many homes; where there are too few, blocks of a tract are joined."""
         near = self.of_size(round(0.9 * size), round(1.1 * size))[:n]
         yield from (self.blocks[name] for name in near)
         tracts: dict[str, list[str]] = {}
@@ -231,7 +231,7 @@ def _against_reference(run: AuditRun, simulation: Simulation, options: argparse.
 
 
 def run_growth(options: argparse.Namespace) -> int:
-    """Blocks of about so many homes."""
+    """Blocks of about this many homes."""
     simulation = Simulation.of(max(400, min(options.blocks, 2000)), options.seed)
     decide_batch(list(simulation.areas(simulation.of_size(5, 5)[:1])), Settings())  # what blocks share
     print("  homes  blocks   core-seconds    slowest     types    claims  undecided  programs  solves")

@@ -336,7 +336,7 @@ def main(arguments: list[str]) -> int:
 
 
 def kill_case(case: Case, root: Path, kills: int, *, seed: int) -> tuple[float, Tally]:
-    """Kill one command so many times."""
+    """Kill one command this many times."""
     whole, tally, rng = run_whole(case, root), Tally(), np.random.default_rng(seed)
     for turn in range(20 * kills):
         if tally.kills >= kills:

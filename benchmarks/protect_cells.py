@@ -164,7 +164,7 @@ def main(arguments: list[str]) -> int:
     """Protect, certify, print."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks protect_cells")
     parser.add_argument("--cases", type=int, nargs="+", default=range(4), help="which lines, from 0 to 9")
-    parser.add_argument("--seconds", type=float, help="stop improving a plan after so long")
+    parser.add_argument("--seconds", type=float, help="stop improving a plan after this many seconds")
     parser.add_argument("--effort", type=float, default=1.0)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--zeros", action="store_true", help="cells of 0 may be suppressed too")

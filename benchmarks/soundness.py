@@ -166,7 +166,7 @@ def _options(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument(
         "--cases", type=int, default=20_000, help="at most so many (rounded up to whole seeds)"
     )
-    parser.add_argument("--seconds", type=float, help="begin nothing new after so many seconds")
+    parser.add_argument("--seconds", type=float, help="begin nothing new after this many seconds")
     parser.add_argument("--seed", type=int, help=f"the first seed: {FIRST_SEED:,}, or where FILE stopped")
     parser.add_argument("--only", choices=("nested",), help="nested releases and nothing else")
     parser.add_argument("--workers", type=int, default=2)

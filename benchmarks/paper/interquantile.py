@@ -272,7 +272,7 @@ def table_2(asked: Asked) -> list[Figure]:
 
 
 def figure_7(asked: Asked) -> list[Figure]:
-    """More noise: the share disclosed and D, by the half width of uniform noise, at ±60 %."""
+    """More noise: the share disclosed and D, by the half-width of uniform noise, at ±60 %."""
     halves = asked.some((75, 100, 125, 150, 200, 250, 300, 350, 400))
     names = (DIRECT, FIXED, HELD_OUT, POSTERIOR, IDEAL)
     shares = {name: np.zeros((asked.draws, len(halves))) for name in names}
@@ -291,7 +291,7 @@ def figure_7(asked: Asked) -> list[Figure]:
     fixed, lost = shares[FIXED].mean(axis=0), losses.mean(axis=0)
     falls, grows = bool(fixed[-1] < fixed[0]), bool(lost[-1] > lost[0])
     why = (
-        "“Range from 150 to 400” may be the width or half of it, so half widths from 75 to 400 are "
+        "“Range from 150 to 400” may be the width or half of it, so half-widths from 75 to 400 are "
         "shown; the "
         "privacy interval is not printed, ±60 % is the one the text uses elsewhere."
     )
@@ -300,14 +300,14 @@ def figure_7(asked: Asked) -> list[Figure]:
             PAPER,
             "Figure 7a",
             "Balances disclosed at ±60 %, by the noise",
-            "half width of the noise",
+            "half-width of the noise",
             "share disclosed",
             tuple(Curve.of(name, halves, found) for name, found in shares.items()),
             (
                 Said("disclosure by AS falls as noise grows", change(fixed[0], fixed[-1]), falls),
                 Said(
                     "AS discloses more than the perturbed values themselves",
-                    f"at {int((fixed > shares[DIRECT].mean(axis=0)).sum())} of {len(halves)} half widths",
+                    f"at {int((fixed > shares[DIRECT].mean(axis=0)).sum())} of {len(halves)} half-widths",
                     bool((fixed > shares[DIRECT].mean(axis=0)).all()),
                 ),
             ),
@@ -320,7 +320,7 @@ def figure_7(asked: Asked) -> list[Figure]:
             PAPER,
             "Figure 7b",
             "Mean degree D and information loss, by the noise",
-            "half width of the noise",
+            "half-width of the noise",
             "D, and loss",
             (
                 *(Curve.of(f"D, {name}", halves, found) for name, found in degrees.items()),

@@ -103,7 +103,7 @@ def test_a_sensitive_column_in_quantiles_is_rounded_and_said(run: Run) -> None:
         ("income", "--bin: cannot read these bins (found 'income')"),
         ("income=wide", "--bin: cannot read these bins (found 'wide')"),
         ("incom=10", "people.csv, column incom: there is no such public or sensitive column"),
-        ("job=10", "people.csv, row 1, column job: this is no number"),
+        ("job=10", "people.csv, row 1, column job: not a number"),
     ],
 )
 def test_bins_that_cannot_be(run: Run, rule: str, why: str) -> None:

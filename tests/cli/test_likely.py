@@ -230,7 +230,7 @@ def test_areas_of_unknown_size_are_counted(tmp_path: Path, files: Path) -> None:
     summary = write_likely(tmp_path, [release], st.read_prior(files / "prior.json"), limits=SamplingLimits())
     assert (summary.problems, summary.areas, exit_code(summary)) == (1, 1, 3)
     assert "number of records" in pq.read_table(tmp_path / "areas.parquet")["problem"].to_pylist()[0]
-    assert any("Nothing could be said about 1 area" in text for text in summary.caveats())
+    assert any("No statement could be made about 1 area" in text for text in summary.caveats())
 
 
 @pytest.mark.parametrize("about", [(), ("--people",)])

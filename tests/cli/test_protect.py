@@ -88,6 +88,17 @@ def test_safe_files_alone_give_the_same_answer(safe: Path, tmp_path: Path) -> No
     check_worlds(safe, compared, {release.area: release for release in releases})
 
 
+def test_the_page_marks_what_only_a_solver_reports(safe: Path) -> None:
+    """That the plan is the cheapest is not proved, and so neither is that no change can be left out."""
+    page = " ".join((safe / "report.html").read_text("utf-8").split())
+    plans = json.loads((safe / "moves.json").read_text("utf-8"))["plans"]
+    assert {plan["bound"] for plan in plans} == {"solver"}
+    assert all(plan["optimal"] for plan in plans)
+    needed = "Without any one of these changes, something forbidden would follow"
+    assert f"{needed} (reported by a solver, not proved)." in page
+    assert f"{needed}." not in page
+
+
 def check_worlds(safe: Path, compared: list[dict], releases: dict[str, st.Release]) -> None:
     """Two datasets per hidden claim that agree with what is published and not with each other."""
     worlds = {row["world"]: row for row in pq.read_table(safe / "worlds.parquet").to_pylist()}

@@ -152,7 +152,7 @@ def test_decimals_are_no_counts(tmp_path: Path) -> None:
 
 def test_a_command_that_is_cut_off_is_a_question(tmp_path: Path) -> None:
     path = record(tmp_path, {"a": output("a", "acro.crosstab(")}, {"a_0.csv": COUNTS}, SETTINGS)
-    assert any("that it holds counts is assumed" in text for text in read_understood([path]).questions)
+    assert any("it is assumed that it holds counts" in text for text in read_understood([path]).questions)
     with pytest.raises(ReleaseError, match="something is to be decided"):
         read_decided(path)
 

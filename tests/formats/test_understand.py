@@ -226,7 +226,7 @@ def test_rounded_counts_are_taken_as_rounded_if_that_is_no_accident() -> None:
     few = printed("t", {"age": ages[:5]}, ["5", "10", "15", "20", "0"])
     found = understand([few])
     assert cells(found)["age=3"] == "20"
-    assert "if they are rounded, say so" in found.questions[0]
+    assert "if they are rounded, declare it" in found.questions[0]
 
 
 def test_areas_are_known_by_name_and_audited_one_by_one() -> None:

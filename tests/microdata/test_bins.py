@@ -269,7 +269,7 @@ class TestPublishing:
         ("rules", "why"),
         [
             ({"agge": 10}, "no such public or sensitive column"),
-            ({"ill": 10}, "row 1, column ill: this is no number"),
+            ({"ill": 10}, "row 1, column ill: not a number"),
             ({"age": "x"}, "column age: cannot read these bins"),
             ({"age": 0}, "above 0"),
         ],
@@ -282,10 +282,10 @@ class TestPublishing:
     def test_a_text_that_is_no_number_is_named_with_its_row(self, tmp_path: Path) -> None:
         path = tmp_path / "people.csv"
         path.write_text("age,ill\n3,a\n,b\n 41 ,a\nold,b\n")
-        with pytest.raises(RecordsError, match=r"row 4, column age: this is no number.*found 'old'"):
+        with pytest.raises(RecordsError, match=r"row 4, column age: not a number.*found 'old'"):
             Columns.of("ill", bins={"age": 10}).read(path)
         path.write_text("age,ill\n3,a\nnan,b\n")
-        with pytest.raises(RecordsError, match=r"row 2, column age: this is no number"):
+        with pytest.raises(RecordsError, match=r"row 2, column age: not a number"):
             Columns.of("ill", bins={"age": 10}).read(path)
 
     def test_a_date_has_no_bins(self) -> None:

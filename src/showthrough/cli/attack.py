@@ -150,7 +150,7 @@ class Noisy:
 
     @property
     def widths(self) -> tuple[float, ...]:
-        """Privacy intervals as half widths."""
+        """Privacy intervals as half-widths."""
         return () if self.absolute is None else _numbers(self.absolute, "--absolute")
 
     @property

@@ -1,4 +1,4 @@
-"""Work on things instead of numbers, on any engine: what machines need and find passes through files.
+"""Work on objects instead of numbered items, on any engine: what machines need and find passes through files.
 
 An engine hands out numbers. Here each number stands for something that is kept in a private folder which all
 machines share: the thing, as it is handed to whoever works on it, and later what was found.

@@ -1,4 +1,4 @@
-"""A Spark session: one that is opened here, or one that somebody brings along."""
+"""A Spark session: one that is opened here, or one that the caller provides."""
 
 from __future__ import annotations
 

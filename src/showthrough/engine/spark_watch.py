@@ -1,4 +1,4 @@
-"""Says so when a cluster has been asked for work and nobody has begun it."""
+"""Reports when a cluster has been given work and has not begun it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The subject of a command that comes after earlier releases: new tables together with those that are out."""
+"""The subject of a command after earlier releases: new tables together with those already published."""
 
 from __future__ import annotations
 

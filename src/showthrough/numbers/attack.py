@@ -39,7 +39,7 @@ USUAL_SHARES = (0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8)
 
 @dataclass(frozen=True, eq=False)
 class PrivacyLevels:
-    """The privacy intervals to measure at: shares of each value, half widths, or everybody's own.
+    """The privacy intervals to measure at: shares of each value, half-widths, or everybody's own.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class PrivacyLevels:
     own
         The numbers in these columns.
     floor
-        The half width below which no share of a value goes, for values near 0.
+        The half-width below which no share of a value goes, for values near 0.
     """
 
     shares: tuple[float, ...] = ()

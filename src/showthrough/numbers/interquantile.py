@@ -88,7 +88,7 @@ class PrivacyIntervals:
     label
         What the intervals are called in results.
     width
-        The share or half width that they were made with.
+        The share or half-width that they were made with.
 
     Examples
     --------
@@ -142,7 +142,7 @@ class PrivacyIntervals:
     @classmethod
     def absolute(cls, values: ArrayLike, width: float) -> PrivacyIntervals:
         """[u − w, u + w]."""
-        _check_width(width, "a privacy interval's half width")
+        _check_width(width, "a privacy interval's half-width")
         given = as_floats(values)
         return cls(given - width, given + width, f"±{width:g}", width)
 

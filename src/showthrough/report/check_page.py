@@ -34,7 +34,7 @@ __all__ = [
     "tables_chart",
 ]
 
-PRIVATE = "For the publisher alone: this page shows the true frequencies of values within groups of records."
+PRIVATE = "For the publisher only: this page shows the true frequencies of values within groups of records."
 
 #: Points of a curve.
 STEPS = 61

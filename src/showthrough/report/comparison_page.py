@@ -48,7 +48,7 @@ __all__ = [
 
 _Row = TypeVar("_Row", bound=SettingRow)
 
-PRIVATE = "For the publisher alone: this page shows true numbers of records."
+PRIVATE = "For the publisher only: this page shows true numbers of records."
 
 #: Points of one scatter.
 MOST_POINTS = 600

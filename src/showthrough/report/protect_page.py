@@ -63,7 +63,7 @@ def protect_page(folder: Path) -> Page:
         ],
         manifest=read_json(folder / MANIFEST, error=RunError),
         facts=list(_facts(plans)),
-        warning="For the publisher alone: this page shows which claims were hidden, and so what is true.",
+        warning="For the publisher only: this page shows which claims were hidden, and so what is true.",
     )
 
 
@@ -73,7 +73,9 @@ def _done(plans: Sequence[PlanSummary], notes: Sequence[str]) -> Section:
     if any(plan.steps for plan in plans):
         lines.append(f"Audited: {several(sum(plan.plans_audited for plan in plans), 'plan')}.")
         if all(plan.optimal and all(step.cost and not step.ordered for step in plan.steps) for plan in plans):
-            lines.append("Without any one of these changes something forbidden would follow.")
+            by_solver = any(plan.bound_kind == "solver" for plan in plans)
+            word = " (reported by a solver, not proved)" if by_solver else ""
+            lines.append(f"Without any one of these changes, something forbidden would follow{word}.")
     return Section("What was done", " ".join(lines), (), [_moves(plans)] if lines else [])
 
 

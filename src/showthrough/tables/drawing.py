@@ -319,7 +319,7 @@ class _Drawer:
 
     def _rule(self, rule: Rule) -> str:
         when, then = self.schema.describe(rule.when), self.schema.describe(rule.then)
-        both = ", and the other way round" if rule.both_ways else ""
+        both = ", and vice versa" if rule.both_ways else ""
         return f"A rule: whenever {when}, {then}{both}." if when else f"A rule: {then}."
 
     def _end_said(self, at: int, u: int) -> str:

@@ -109,7 +109,7 @@ def _rounding(values: PrintedValues, given: Corrections, name: str) -> tuple[Rou
     if base == 1:
         return None, ""
     if not sure:
-        text = f"all counts of table {name} are multiples of {base}: if they are rounded, say so"
+        text = f"all counts of table {name} are multiples of {base}: if they are rounded, declare it"
         return None, f"{text} (--rounding {base}), since claims proved from rounded counts may be false"
     return Rounding(base, "random"), (
         f"all counts of table {name} are multiples of {base}, so they are taken as rounded up or down to "

@@ -188,14 +188,15 @@ def _unconfirmed(tables: Sequence[UnderstoodTable], compared: SameRecords) -> It
     for table in tables:
         for name in table.assumed:
             yield (
-                f"that the categories of {name} add up to their total in table {table.name} is assumed: too "
-                f'few rows show it; if some records are in none of them: --rest "{name}"; if not: --complete'
+                f"it is assumed that the categories of {name} add up to their total in table "
+                f"{table.name}: too few rows show it; if some records are in none of them: --rest "
+                f'"{name}"; if not: --complete'
             )
     for name in compared.unsure:
         yield (
-            f"that table {name} counts the same records as the others is assumed: no total shows it; if its "
-            "categories leave some out, name the dimension: --rest COLUMN; if not: --complete; "
-            "if it is about other records, choose tables with --sheet"
+            f"it is assumed that table {name} counts the same records as the others: no total shows "
+            "it; if its categories leave some out, name the dimension: --rest COLUMN; if not: "
+            "--complete; if it is about other records, choose tables with --sheet"
         )
 
 

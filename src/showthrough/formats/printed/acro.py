@@ -164,7 +164,7 @@ def _counting(command: str) -> tuple[str | None, str, tuple[str, ...]]:
         calls = []
     called = next((one for one in calls if _name(one.func) == "crosstab"), None)
     if called is None:
-        unsure = "that it holds counts is assumed: the record does not show the whole command that made it"
+        unsure = "it is assumed that it holds counts: the record does not show the whole command that made it"
         return None, f"{unsure}; if it does not, take the other tables: --sheet", ()
     named = {keyword.arg: keyword.value for keyword in called.keywords}
     odd = sorted(NOT_COUNTING & {*map(str, named)})

@@ -1,4 +1,4 @@
-"""What is forbidden and follows from tables that are already out: no plan for other tables can hide it."""
+"""What is forbidden but follows from tables already published: no plan for other tables can hide it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether counts are intervals, told without reading most of them.
+"""Whether counts are intervals, found without reading most of them.
 
 Where all counts are exact, the lower and the upper ends are the same numbers, and Parquet stores the same
 numbers as the same bytes. So of most files only the bytes are compared, which takes seconds for a nation;

@@ -1,4 +1,4 @@
-"""What the tables of a run add up to, and what is said of it in a sentence."""
+"""What the tables of a run add up to, and the sentences that state it."""
 
 from __future__ import annotations
 

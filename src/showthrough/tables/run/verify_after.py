@@ -1,4 +1,4 @@
-"""Check what a run says about the tables that were out before it, as far as the run itself shows it."""
+"""Check what a run states about tables published before it, as far as the run itself shows it."""
 
 from __future__ import annotations
 

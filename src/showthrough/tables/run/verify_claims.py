@@ -1,4 +1,4 @@
-"""The claims of an area: every column of every row, derived again or held against its proof."""
+"""The claims of an area: every column of every row, derived again or compared with its proof."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The findings of an area, held against those that follow from its proved claims."""
+"""The findings of an area, compared with those that follow from its proved claims."""
 
 from __future__ import annotations
 

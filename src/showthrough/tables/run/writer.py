@@ -1,4 +1,4 @@
-"""Writes the folder of a run, so that whoever is killed meanwhile leaves nothing wrong behind.
+"""Writes the folder of a run, so that a process that is killed meanwhile leaves nothing wrong behind.
 
 While a run is under way its finished batches and parts lie in ``RUN/.partial``, which only its owner can
 read. There the final files are made too; once all are complete, a file ``commit`` says so, and they move to

@@ -1,4 +1,4 @@
-"""The last resort for open questions: a world that says otherwise, or a proof by branching.
+"""The last resort for open questions: a world that disagrees, or a proof by branching.
 
 Cheap means first. Most counterexamples are near: a few records of a known world, freed and put
 together anew, are a small problem whose own zero cells leave few types. An LP that keeps as much of

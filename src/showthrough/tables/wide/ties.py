@@ -1,4 +1,4 @@
-"""Which attributes are tied together, and what that means for claims about them.
+"""Which attributes are linked, and what that means for claims about them.
 
 Two attributes are *tied* if a cell or a rule names both. Attributes that are tied, directly or through
 others, form a **part**; cells and rules then concern one part each (a grand total concerns none).

@@ -1,4 +1,4 @@
-"""Who is told what is being done while one area takes its time."""
+"""Progress messages while one area takes a long time."""
 
 from __future__ import annotations
 

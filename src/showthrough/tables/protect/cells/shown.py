@@ -1,4 +1,4 @@
-"""Whether a plan that is at hand is safe, whoever made it: certificates are looked for inside it."""
+"""Whether a given plan is safe, whoever made it: certificates are searched for inside it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a linear program says: a value, multipliers, a point, none of which is taken at its word."""
+"""The result of a linear program: a value, multipliers, a point, none of which is trusted."""
 
 from __future__ import annotations
 
