@@ -39,7 +39,7 @@ COMMANDS: dict[str, str] = {
     "perturb": "perturb DATA --column x --noise uniform:2 --seed 1 --out OUT.csv",
     "attack": "attack DATA --column x --noise uniform:2 --truth DATA",
     "ratio attack": "attack DATA --sensitive ill --public town,sex --epsilon 1",
-    "advise": "advise DATA --column x --share 0.5 --absolute 1 --draws 1",
+    "advise": "advise DATA --column x --share 0.5 --absolute 1 --draws 1 --confirmations 4",
 }
 
 
