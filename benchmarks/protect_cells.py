@@ -176,6 +176,8 @@ def measure(case: Case, options: argparse.Namespace) -> bool:
 
 def _others(case: Case, problem: CellProblem, cost: int, options: argparse.Namespace) -> list[str]:
     """What elimination and the peers do with the same table."""
+    if options.alone:
+        return ["–"] * (1 + len(PEERS))
     own = elimination.eliminate(problem)
     parts = ["too large" if own is None else _other(problem, own.suppressed, own.seconds, cost, options)]
     return parts + [_peer(case, peer, problem, cost, options) for peer in PEERS]
@@ -212,6 +214,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--zeros", action="store_true", help="cells of 0 may be suppressed too")
     parser.add_argument("--by-count", action="store_true", help="a cell costs its count, not 1")
+    parser.add_argument("--alone", action="store_true", help="without elimination and peers")
     parser.add_argument("--peer-seconds", type=float, default=3600.0, help="stop a peer after so long")
     parser.add_argument(
         "--every-primary", action="store_true", help=f"audit all primary cells, not {MOST} of them"

@@ -36,7 +36,7 @@ def why_absent(package: str) -> str | None:
 
 
 def run_script(script: str, folder: Path, arguments: list[str], *, seconds: float | None) -> None:
-    """Run a script in a folder; an error names the last line that R wrote about it."""
+    """Run a script in a folder; an error says what R wrote about it."""
     (folder / "script.R").write_text(script, "utf-8")
     command = ["Rscript", "script.R", *arguments]
     try:
@@ -46,5 +46,11 @@ def run_script(script: str, folder: Path, arguments: list[str], *, seconds: floa
     except subprocess.TimeoutExpired:
         raise PeerFailed(f"stopped after {seconds:g} s") from None
     if done.returncode:
-        lines = [line for line in done.stderr.splitlines() if line.strip()]
-        raise PeerFailed(f"R ended with an error: {lines[-1] if lines else 'no message'}")
+        raise PeerFailed(f"R ended with an error: {_error(done.stderr)}")
+
+
+def _error(written: str) -> str:
+    """What R wrote about an error, in one line: from the word on, without that it halted."""
+    lines = [line.strip() for line in written.splitlines() if line.strip() != "Execution halted"]
+    start = next((at for at, line in enumerate(lines) if line.startswith("Error")), 0)
+    return " ".join(lines[start:])[:300] or "no message"

@@ -93,10 +93,21 @@ def test_a_hierarchy_is_written_with_each_code_below_its_own(tmp_path: Path) -> 
 
 
 def test_without_r_it_is_said_why_a_peer_is_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shutil.which", lambda _name: None)
+    monkeypatch.setattr("shutil.which", {}.get)
     r_packages.why_absent.cache_clear()
     assert r_packages.why_absent("sdcTable") == "R is not installed"
     r_packages.why_absent.cache_clear()
+
+
+def test_an_error_of_r_is_passed_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rscript = tmp_path / "Rscript"
+    rscript.write_text(
+        "#!/bin/sh\necho 'Error in f(x) :' >&2; echo '  no such column' >&2\nexit 1\n", "utf-8"
+    )
+    rscript.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    with pytest.raises(r_packages.PeerFailed, match=r"Error in f\(x\) : no such column"):
+        r_packages.run_script("f(x)", tmp_path, [], seconds=60)
 
 
 @pytest.mark.parametrize("kind", ["2-D", "hierarchy", "linked"])

@@ -80,7 +80,7 @@ class PlanChanges:
     def _small(self, mine: csr_array, target: Target) -> SoughtChange:
         """As few atoms as fractions allow: one variable for what an atom gains, one for what it loses."""
         within, n = self._within, len(self._above)
-        upper = np.concatenate([self._above, within.counts])
+        upper: Vector = np.concatenate([self._above, within.counts.astype(np.float64)])
         program = Inequalities(np.ones(2 * n), np.zeros(2 * n), upper)
         _keep(program, _doubled(within.rows), _doubled(mine), target)
         solved = program.solve()
