@@ -3,73 +3,52 @@
 from __future__ import annotations
 
 import csv
-import shutil
-import subprocess
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+from benchmarks.r_packages import PeerPattern, run_script
 from numpy.typing import NDArray
 
 from showthrough.tables.protect.cells.problem import CellProblem
 
 SCRIPT = """
-files <- commandArgs(TRUE)
+asked <- commandArgs(TRUE)
 suppressMessages(library(GaussSuppression))
-data <- read.csv(files[1], colClasses = "character")
+data <- read.csv("data.csv", colClasses = "character")
 data$freq <- as.integer(data$freq)
 dims <- setdiff(names(data), "freq")
 options <- list(data = data, maxN = 1, freqVar = "freq", protectZeros = FALSE, printInc = FALSE)
-if (files[4] == "plain") {
+if (asked[2] == "plain") {
   options$singletonMethod <- "none"
 }
-if (files[3] == "all") {
+if (asked[1] == "all") {
   options$dimVar <- dims
 } else {
-  options$formula <- as.formula(paste0("~ (", paste(dims, collapse = " + "), ")^", files[3]))
+  options$formula <- as.formula(paste0("~ (", paste(dims, collapse = " + "), ")^", asked[1]))
 }
 started <- proc.time()
 found <- do.call(SuppressSmallCounts, options)
 found$seconds <- sum((proc.time() - started)[c("user.self", "sys.self")])
-write.csv(found, files[2], row.names = FALSE)
+write.csv(found, "found.csv", row.names = FALSE)
 """
 
 
-@dataclass(frozen=True)
-class PeerPattern:
-    """What the peer suppresses, and its CPU seconds."""
-
-    suppressed: NDArray[np.bool_]
-    seconds: float
-
-
-def is_there() -> bool:
-    """Whether R and the package are installed."""
-    found = shutil.which("Rscript")
-    if found is None:
-        return False
-    asked = [found, "-e", 'quit(status = !requireNamespace("GaussSuppression", quietly = TRUE))']
-    return subprocess.run(asked, capture_output=True, check=False).returncode == 0
-
-
-def protect(problem: CellProblem, *, plain: bool = False) -> PeerPattern:
+def protect(problem: CellProblem, *, plain: bool = False, seconds: float | None = None) -> PeerPattern:
     """Let R protect the cells that count one.
 
     By default it also guards against a person who knows that a cell's single record is their own; ``plain``
     leaves that out.
     """
     ways = "all" if not problem.hidden.any() else str(len(problem.axes) - 1)
-    with TemporaryDirectory() as folder:
-        data, found, script = (Path(folder) / name for name in ("data.csv", "found.csv", "protect.R"))
-        write_data(problem, data)
-        script.write_text(SCRIPT, "utf-8")
-        command = ["Rscript", str(script), str(data), str(found), ways, "plain" if plain else "usual"]
-        subprocess.run(command, check=True, capture_output=True)
-        return PeerPattern(*read_pattern(problem, found))
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        write_data(problem, folder / "data.csv")
+        run_script(SCRIPT, folder, [ways, "plain" if plain else "usual"], seconds=seconds)
+        return PeerPattern(*read_pattern(problem, folder / "found.csv"))
 
 
-def _levels(problem: CellProblem, at: int) -> list[tuple[int, ...]]:
+def levels(problem: CellProblem, at: int) -> list[tuple[int, ...]]:
     """The levels of a hierarchy below its total, the finest first."""
     axis = problem.axes[at]
     root = axis.node(range(axis.n_leaves))
@@ -83,7 +62,7 @@ def write_data(problem: CellProblem, path: Path) -> None:
     columns = dict[str, list[str]]()
     for at, axis in enumerate(problem.axes):
         leaves = problem.cells[problem.atoms, at]
-        for depth, nodes in enumerate(_levels(problem, at)):
+        for depth, nodes in enumerate(levels(problem, at)):
             above = np.array(
                 [next(one for one in nodes if axis.members[one, leaf]) for leaf in range(axis.n_leaves)]
             )

@@ -4,9 +4,12 @@ Tables made at random with about as many cells and single records as those of an
 tables of a sample of workers where the data folder has them. Where R has GaussSuppression, it protects
 the same tables, as it does by default and without its guard against people who know their own record;
 elsewhere its figures are printed as they were on the prototype's data, so that only orders of magnitude
-compare. Its idea, greedy elimination, is run on the same tables wherever they are not too large. All
-patterns, ours too, are audited alike: which primary cells have certificates, which are proved to follow,
-and how wide the intervals are that a reader derives.
+compare. Where R has sdcTable, its heuristic with attacker problems protects them too. Elimination, the idea
+of GaussSuppression, is run by code of our own wherever tables are not too large. All patterns, ours too,
+are audited alike: which primary cells have certificates, which are proved to follow, which follow by branch
+and bound alone, and how wide the intervals are that a reader derives.
+
+Packages are found as R finds them: ``R_LIBS`` may name a folder of further ones.
 """
 
 from __future__ import annotations
@@ -20,8 +23,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from benchmarks import elimination, gauss_suppression
-from benchmarks.pattern_audit import audit_pattern
+from benchmarks import elimination, gauss_suppression, sdc_table
+from benchmarks.pattern_audit import MOST, audit_pattern
+from benchmarks.r_packages import PeerFailed, PeerPattern, why_absent
 from numpy.typing import NDArray
 
 from showthrough.tables.protect.cells.axis import TableAxis
@@ -114,49 +118,90 @@ CASES = (
 )
 
 
+@dataclass(frozen=True)
+class Peer:
+    """Another tool: the package it needs, and how it protects a table within so many seconds."""
+
+    title: str
+    package: str
+    protect: Callable[[CellProblem, float], PeerPattern]
+
+
+PEERS = (
+    Peer(
+        "GaussSuppression (CPU s)",
+        "GaussSuppression",
+        lambda problem, seconds: gauss_suppression.protect(problem, seconds=seconds),
+    ),
+    Peer(
+        "the same, plain",
+        "GaussSuppression",
+        lambda problem, seconds: gauss_suppression.protect(problem, plain=True, seconds=seconds),
+    ),
+    Peer("sdcTable", "sdcTable", lambda problem, seconds: sdc_table.protect(problem, seconds=seconds)),
+)
+
+
 def measure(case: Case, options: argparse.Namespace) -> bool:
     """Protect one table and print a line; whether the plan is safe."""
     problem = case.make(options.zeros, options.seed)
     if options.by_count:
         problem = replace(problem, cost=np.maximum(problem.counts, 1))
     started, times = time.perf_counter(), list[tuple[float, int]]()
-
-    def note(cost: int, _bound: int, seconds: float) -> None:
-        times.append((seconds, cost))
-
     busy = time.process_time()
+
+    def note(cost: int, _bound: int, _seconds: float) -> None:
+        times.append((time.process_time() - busy, cost))
+
     found = protect_cells(problem, effort=options.effort, seconds=options.seconds, progress=note)
-    busy = time.process_time() - busy
-    seconds, (first, cost) = time.perf_counter() - started, times[0] if times else (0.0, 0)
+    spent, seconds = time.process_time() - busy, time.perf_counter() - started
+    first, cost = times[0] if times else (0.0, 0)
     gap = "–" if found.gap is None else f"{float(100 * found.gap):.1f} %"
-    width = audit_pattern(problem, np.isin(np.arange(len(problem.counts)), found.suppressed)).width
+    own = np.isin(np.arange(len(problem.counts)), found.suppressed)
+    width = audit_pattern(problem, own, most=25).width
     figures = [
         case.name,
         f"{int((~problem.hidden).sum()):,}",
         f"{int(problem.primary.sum()):,}",
         f"{cost:,} ({first:.1f})",
-        f"{found.cost:,} ({seconds:.0f}; {busy:.0f})",
+        f"{found.cost:,} ({spent:.1f}; {seconds:.0f})",
         f"{found.lower_bound:,} {found.bound_kind}",
         gap,
         f"{'all' if found.safe else f'all but {len(found.open):,}'}, width {width:g}",
-        *_others(case, problem, found.cost),
+        *_others(case, problem, found.cost, options),
     ]
     print(f"| {' | '.join(figures)} |", flush=True)
     return found.safe
 
 
-def _others(case: Case, problem: CellProblem, cost: int) -> list[str]:
-    """What elimination and the peer do with the same table; the peer's printed figure if it is not there."""
+def _others(case: Case, problem: CellProblem, cost: int, options: argparse.Namespace) -> list[str]:
+    """What elimination and the peers do with the same table."""
+    if options.alone:
+        return ["–"] * (1 + len(PEERS))
     own = elimination.eliminate(problem)
-    first = "–" if own is None else _other(problem, own.suppressed, own.seconds, cost)
-    if not gauss_suppression.is_there():
-        return [first, f"{case.peer}, printed", "–"]
-    theirs = [gauss_suppression.protect(problem, plain=plain) for plain in (False, True)]
-    return [first, *(_other(problem, one.suppressed, one.seconds, cost) for one in theirs)]
+    parts = ["too large" if own is None else _other(problem, own.suppressed, own.seconds, cost, options)]
+    return parts + [_peer(case, peer, problem, cost, options) for peer in PEERS]
 
 
-def _other(problem: CellProblem, suppressed: NDArray[np.bool_], seconds: float, cost: int) -> str:
-    audit = audit_pattern(problem, suppressed)
+def _peer(case: Case, peer: Peer, problem: CellProblem, cost: int, options: argparse.Namespace) -> str:
+    """A peer's pattern, audited; its printed figure if the package is not there."""
+    if why_absent(peer.package) is not None:
+        return f"{case.peer}, printed" if peer is PEERS[0] else "–"
+    try:
+        found = peer.protect(problem, options.peer_seconds)
+    except PeerFailed as error:
+        return str(error)
+    return _other(problem, found.suppressed, found.seconds, cost, options)
+
+
+def _other(
+    problem: CellProblem,
+    suppressed: NDArray[np.bool_],
+    seconds: float,
+    cost: int,
+    options: argparse.Namespace,
+) -> str:
+    audit = audit_pattern(problem, suppressed, most=None if options.every_primary else MOST)
     return f"{audit.cost:,} ({seconds:.1f} s), ours {cost / audit.cost:.2f} times; {audit}"
 
 
@@ -169,20 +214,28 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--zeros", action="store_true", help="cells of 0 may be suppressed too")
     parser.add_argument("--by-count", action="store_true", help="a cell costs its count, not 1")
+    parser.add_argument("--alone", action="store_true", help="without elimination and peers")
+    parser.add_argument("--peer-seconds", type=float, default=3600.0, help="stop a peer after so long")
+    parser.add_argument(
+        "--every-primary", action="store_true", help=f"audit all primary cells, not {MOST} of them"
+    )
     options = parser.parse_args(arguments)
     head = [
         "table",
         "cells",
         "primary",
-        "first plan (s)",
-        "plan (s; CPU s)",
+        "first plan (CPU s)",
+        "plan (CPU s; s)",
         "lower bound",
         "gap",
         "certified",
     ]
-    peers = ["by elimination", "GaussSuppression (CPU s)", "the same, plain"]
-    print(f"| {' | '.join([*head, *peers])} |")
-    print("|---|" + "--:|" * 10)
+    for package in dict.fromkeys(peer.package for peer in PEERS):
+        reason = why_absent(package)
+        print(f"{package}: {'runs' if reason is None else f'not run, {reason}'}")
+    titles = [*head, "by elimination", *(peer.title for peer in PEERS)]
+    print(f"\n| {' | '.join(titles)} |")
+    print("|---|" + "--:|" * (len(titles) - 1))
     safe = [measure(CASES[at], options) for at in options.cases]
     print(f"\n{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:,.0f} MB at most")
     return 0 if all(safe) else 1

@@ -8,13 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks import gauss_suppression
+from benchmarks import gauss_suppression, r_packages, sdc_table
+from benchmarks.pattern_audit import audit_pattern
 
 from brute_cells import change_of, changes_of, is_safe, tiny
 from showthrough.tables.protect.cells.axis import TableAxis
 from showthrough.tables.protect.cells.problem import CellProblem
 from showthrough.tables.protect.cells.protect_cells import protect_cells
-from showthrough.tables.protect.cells.shown import plan_at_hand
+from showthrough.tables.protect.cells.shown import plan_at_hand, show_inside
 
 
 @pytest.mark.parametrize("kind", ["2-D", "hierarchy", "intervals"])
@@ -79,3 +80,53 @@ def test_a_peers_pattern_is_read_back(tmp_path: Path) -> None:
     read, seconds = gauss_suppression.read_pattern(problem, tmp_path / "found.csv")
     assert np.array_equal(read, suppressed)
     assert seconds == 0.5
+
+
+def test_a_hierarchy_is_written_with_each_code_below_its_own(tmp_path: Path) -> None:
+    axes = [TableAxis.of(4, [{0, 1}, {2, 3}, range(4)]), TableAxis.of(2, [range(2)])]
+    problem = CellProblem.with_margins(np.arange(8).reshape(4, 2), axes=axes)
+    sdc_table.write_hierarchy(problem, 0, tmp_path / "a0.csv")
+    with (tmp_path / "a0.csv").open(encoding="utf-8", newline="") as file:
+        rows = [tuple(row.values()) for row in csv.DictReader(file)]
+    below = [("@@", "n4"), ("@@@", "n0"), ("@@@", "n1"), ("@@", "n5"), ("@@@", "n2"), ("@@@", "n3")]
+    assert rows == [("@", "Total"), *below]
+
+
+def test_without_r_it_is_said_why_a_peer_is_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.which", {}.get)
+    r_packages.why_absent.cache_clear()
+    assert r_packages.why_absent("sdcTable") == "R is not installed"
+    r_packages.why_absent.cache_clear()
+
+
+def test_an_error_of_r_is_passed_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rscript = tmp_path / "Rscript"
+    rscript.write_text(
+        "#!/bin/sh\necho 'Error in f(x) :' >&2; echo '  no such column' >&2\nexit 1\n", "utf-8"
+    )
+    rscript.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    with pytest.raises(r_packages.PeerFailed, match=r"Error in f\(x\) : no such column"):
+        r_packages.run_script("f(x)", tmp_path, [], seconds=60)
+
+
+@pytest.mark.parametrize("kind", ["2-D", "hierarchy", "linked"])
+def test_what_is_shown_inside_random_plans_holds_by_enumeration(kind: str) -> None:
+    """Cells that are determined or excluded have no other count in any dataset that publishes the same."""
+    n_shown = 0
+    for seed in range(12):
+        problem, rng = tiny(kind, seed), np.random.default_rng(seed)
+        if len(problem.atoms) > 8 or problem.wide.any():
+            continue
+        suppressed = (problem.primary | (rng.random(len(problem.counts)) < 0.5)) & problem.hideable
+        found = show_inside(problem, suppressed)
+        shown = ~(suppressed | problem.hidden)
+        known = changes_of(problem, 2 if len(problem.atoms) <= 6 else 1)
+        usable = known[~(known[:, shown] != 0).any(axis=1)]
+        none = [*found.determined, *found.excluded]
+        assert not usable[:, none].any(), (kind, seed)
+        n_shown += len(none)
+        audit = audit_pattern(problem, suppressed, most=None)
+        decided = audit.certified + audit.in_fractions + audit.in_whole_numbers + audit.by_search
+        assert decided == audit.primary
+    assert n_shown

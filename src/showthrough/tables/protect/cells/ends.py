@@ -11,9 +11,8 @@ from math import ceil, floor
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
-from showthrough.tables.protect.cells.atom_changes import AtomChanges
+from showthrough.tables.protect.cells.plan_atoms import PlanAtoms
 from showthrough.tables.protect.cells.problem import CellProblem
 from showthrough.tables.search.solver import Inequalities
 
@@ -48,19 +47,15 @@ class ProvedEnds:
     """
 
     def __init__(self, problem: CellProblem, suppressed: NDArray[np.bool_]) -> None:
-        shown = ~(suppressed | problem.hidden)
-        changes = AtomChanges(problem)
-        within = changes.parts[np.flatnonzero(shown & (problem.counts == 0))].sum(axis=0)
-        free = np.flatnonzero((within == 0) & ~shown[changes.atoms])
+        atoms = PlanAtoms.of(problem, suppressed)
         #: Cells × atoms that can change at all.
-        self.parts = csr_array(changes.parts[:, free])
-        own = np.flatnonzero(shown & (np.diff(self.parts.indptr) > 0))
-        self._rows = csr_array(self.parts[own])
-        self._counts: Counts = problem.counts[changes.atoms[free]]
-        self._room = _room(self._rows, problem.counts[own]) - self._counts
-        n = len(free)
-        self._program = Inequalities(np.zeros(n), -self._counts.astype(float), np.full(n, np.inf))
-        self._program.add(self._rows, np.zeros(len(own)), np.zeros(len(own)))
+        self.parts = atoms.parts
+        self._rows, self._counts, self._room = atoms.rows, atoms.counts, atoms.room
+        zeros = np.zeros(atoms.rows.shape[0])
+        self._program = Inequalities(
+            np.zeros(len(self._counts)), -self._counts.astype(float), np.full(len(self._counts), np.inf)
+        )
+        self._program.add(self._rows, zeros, zeros)
         self._bounded = self._room >= 0
 
     def of(self, cell: int) -> tuple[int | None, int | None]:
@@ -94,14 +89,3 @@ class ProvedEnds:
         ends = np.where(left > 0, self._room, -self._counts)
         total = sum(one * end for one, end in zip(left.tolist(), ends.tolist(), strict=True))
         return Fraction(total, _UNIT)
-
-
-def _room(rows: csr_array, counts: Counts) -> Counts:
-    """Per atom the least count of the published cells that contain it; −1 if there is none."""
-    columns = csr_array(rows.T)
-    own = np.diff(columns.indptr)
-    found = np.full(len(own), -1, np.int64)
-    if columns.nnz:
-        some = np.flatnonzero(own)
-        found[some] = np.minimum.reduceat(counts[columns.indices], columns.indptr[some])
-    return found
