@@ -29,7 +29,9 @@ def files() -> list[Path]:
             and not name.endswith(("cache", "cache__", ".egg-info"))
             and name != ".hypothesis"
         ]
-        found += [Path(folder, name) for name in names if Path(name).suffix not in BINARY]
+        found += [  # in a working tree beside others .git is a file
+            Path(folder, name) for name in names if Path(name).suffix not in BINARY and name not in NOT_OURS
+        ]
     return found
 
 
