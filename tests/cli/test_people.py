@@ -59,8 +59,8 @@ def test_the_exit_code_follows_the_people(run: Run) -> None:
     truth = run("check", "public", *RHO, "--truth", "people.parquet", "--json", "--out", "known")
     assert truth.code == 1
     assert found["people"]["exposed"] <= truth.json["checks"][0]["people"]["exposed"]
-    assert "For the publisher alone" in Path("known/report.html").read_text("utf-8")
-    assert "For the publisher alone" not in Path("checked/report.html").read_text("utf-8")
+    assert "For the publisher only" in Path("known/report.html").read_text("utf-8")
+    assert "For the publisher only" not in Path("checked/report.html").read_text("utf-8")
     assert len(json.loads(Path("known/run.json").read_text("utf-8"))["inputs"]) == 3
     records = run("check", *BASE, *RHO, "--retention", str(5 / 9), "--json")
     assert records.code == 1

@@ -144,7 +144,7 @@ def test_a_protected_release_shows_before_and_after(place: Path) -> None:
     for when, name in (("before", "forbidden_before"), ("after", "forbidden_after")):
         assert sum(r["claims"] for r in forbidden if r["when"] == when) == sum(row[name] for row in total)
     text = (place / "safe" / "report.html").read_text("utf-8")
-    assert "For the publisher alone" in text
+    assert "For the publisher only" in text
     assert "Classical rules" in text
 
 

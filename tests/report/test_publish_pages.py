@@ -241,7 +241,7 @@ class TestCheck:
 
     def test_only_checks_of_records_are_for_the_publisher_alone(self, place: Path) -> None:
         for name in CHECKS:
-            warned = "For the publisher alone" in (place / name / "report.html").read_text("utf-8")
+            warned = "For the publisher only" in (place / name / "report.html").read_text("utf-8")
             assert warned == (name == "raw")
 
     def test_sub_tables_with_what_is_left_open(self, place: Path) -> None:
@@ -373,7 +373,7 @@ class TestComparison:
             off = np.median([abs(row["estimate"] - row["truth"]) / row["truth"] for row in mine])
             assert f"within {float(f'{off:.2g}') * 100:.4g}\xa0%" in chart.says
         text = (place / "errors" / "report.html").read_text("utf-8")
-        assert "For the publisher alone" in text
+        assert "For the publisher only" in text
 
     def test_violations_are_those_of_a_check(self) -> None:
         groups = Groups.read(people(), sensitive="disease")
@@ -428,7 +428,7 @@ class TestComparison:
         for name in ("answers", "violations"):
             (folder / f"{name}.parquet").unlink()
         assert set(_charts(folder)) == {"errors"}
-        assert "For the publisher alone" not in render(page_of(folder))
+        assert "For the publisher only" not in render(page_of(folder))
 
     def test_without_a_promise_nothing_is_said_about_groups(self, place: Path, tmp_path: Path) -> None:
         compare_ = ["compare", str(place / "people.parquet"), "--sensitive", "disease", "--quiet"]
