@@ -13,6 +13,7 @@ from showthrough.release import UNBOUNDED, Layout, Release, make_table
 from showthrough.tables import recheck
 from showthrough.tables.audit import start_decider
 from showthrough.tables.recheck import outermost
+from showthrough.tables.search import sums as sums_module
 from showthrough.tables.search.implied import Closures
 from showthrough.tables.search.questions import VERIFIED
 from showthrough.tables.search.sums import RowSums
@@ -136,3 +137,34 @@ def test_sets_of_columns_that_hold_no_other_or_are_in_no_other(monkeypatch: pyte
             with monkeypatch.context() as patched:
                 patched.setattr(recheck, "FEW_SETS", 0)
                 assert np.array_equal(recheck.extreme(subsets, n_columns), compared)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_few_classes_looked_at_first_change_nothing(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether sums are tried on a few classes before all, and whether signed rows are kept."""
+    case, rng = random_case(seed), np.random.default_rng(seed)
+    decider = start_decider(case.release, truth=case.records, effort=1.0, seed=0)
+    system, worlds = decider.system, (decider.pool[0].mapped(decider.system.group),)
+    at_once = RowSums(system, worlds)
+    made = rng.integers(0, len(at_once.rows), (100, 3))
+    goals = [rng.integers(-1, 2, system.n_classes) for _ in range(5)] + [np.full(system.n_classes, 100)]
+    expected = [at_once.holds(made, goal) for goal in goals]
+    assert expected[-1].all()
+    monkeypatch.setattr(sums_module, "_FEW_CLASSES", 1)
+    monkeypatch.setattr(sums_module, "_MOST_SIGNED", 0)
+    one_by_one = RowSums(system, worlds)
+    assert all(
+        np.array_equal(one_by_one.holds(made, goal), one) for goal, one in zip(goals, expected, strict=True)
+    )
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_rows_within_a_goal_and_around_it(seed: int) -> None:
+    """The bits of rows say the same as their numbers, class by class."""
+    case, rng = random_case(seed), np.random.default_rng(seed)
+    system = start_decider(case.release, truth=case.records, effort=1.0, seed=0).system
+    some = [system.rows[row] > 0 for row in range(len(system.rows))]
+    for goal in [rng.random(system.n_classes) < share for share in (0, 0.3, 0.7, 1)] + some:
+        counted = goal.astype(np.int64)
+        assert system.within(counted).tolist() == (system.rows <= counted).all(axis=1).tolist()
+        assert system.covering(counted).tolist() == (system.rows >= counted).all(axis=1).tolist()
