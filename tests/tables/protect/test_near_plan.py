@@ -14,7 +14,8 @@ from exhaustive_plans import MOST_WORLDS, cheapest, forbidden
 from needs import SLOW
 from showthrough.tables.protect import plan_search as module
 from showthrough.tables.protect.area_search import AreaSearch
-from showthrough.tables.protect.cover_search import CoverSearch, DatasetPool
+from showthrough.tables.protect.cover_search import CoverSearch
+from showthrough.tables.protect.dataset_pool import DatasetPool
 from showthrough.tables.protect.exchanges import exchange_pool, moves_of_cells
 from showthrough.tables.protect.moves import Drop, Move, Suppress, apply_moves
 from showthrough.tables.protect.near_plan import near_plan
@@ -99,14 +100,14 @@ def test_plans_stay_covered_and_only_get_cheaper(seed: int) -> None:
     pool = DatasetPool(rng.random((60, 12)) < 0.3, rng.random((60, 9)) < 0.2)
     assert pool.condensed.refutes.shape[1] <= 9
     cost = rng.integers(1, 5, 12)
-    cover = CoverSearch(pool.condensed, cost, seed=seed)
+    cover = CoverSearch([pool.condensed], cost, seed=seed)
     cover.start()
     before = cover.total
     assert pool.safe(cover.plan)
     cover.improve(30)
     assert pool.safe(cover.plan)
     assert cover.total == int(cost[cover.plan].sum()) <= before
-    again = CoverSearch(pool.condensed, cost, seed=seed)
+    again = CoverSearch([pool.condensed], cost, seed=seed)
     again.start()
     again.improve(30)
     assert (again.plan == cover.plan).all()

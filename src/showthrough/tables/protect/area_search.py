@@ -25,7 +25,7 @@ from showthrough.tables.protect.judge import Judge, Leak, Leaks
 from showthrough.tables.protect.known_cells import known_cells
 from showthrough.tables.protect.light_proofs import ClaimSet, LightProofs
 from showthrough.tables.protect.menu import Menu
-from showthrough.tables.protect.moves import Drop, Move, Suppress, apply_moves
+from showthrough.tables.protect.moves import Drop, Mark, Move, Suppress, apply_moves
 from showthrough.tables.protect.near_counts import near_counts
 from showthrough.tables.protect.near_datasets import NearDatasets
 from showthrough.tables.protect.needs import needs_of, waived
@@ -84,6 +84,8 @@ class AreaSearch:
         self.policy = policy
         self.effort = effort
         self.seed = seed
+        #: How much was done to decide claims after plans, for limits that do not depend on the clock.
+        self.work = 0
         #: Nothing but the counts of some cells is forbidden: then no claims need to be decided.
         self.before = (
             None if policy.only_cells else audit(self.planned, truth=area.truth, effort=effort, seed=seed)
@@ -237,6 +239,12 @@ class AreaSearch:
         """How much work it is to look at this area once, for limits that do not depend on the clock."""
         return 1 + len(self.forbidden) // _LIGHT
 
+    def n_open(self, plan: frozenset[Move]) -> int:
+        """How many forbidden claims no known dataset refutes after a plan."""
+        if self.near is None:
+            return len(self.forbidden)
+        return int(np.count_nonzero(~self.near.refuted(plan)))
+
     def _not_refuted(self, plan: frozenset[Move]) -> NDArray[np.uint64] | None:
         """The keys of forbidden claims that no dataset near the first one refutes; None: decide them all."""
         if self.near is None or self.before is None:
@@ -317,11 +325,13 @@ class AreaSearch:
 
     def _blanked(self, moves: Iterable[Move]) -> Release:
         """The release with the marks of suppressed cells, and with nothing in tables that are dropped."""
-        start, mark = self.start, self.policy.change.mark
+        start, mark, chosen = self.start, self.policy.change.mark, list(moves)
         low, high = start.low.copy(), start.high.copy()
-        for move in moves:
-            for at in self._cells_of[move]:
-                shown = mark.of(int(low[at]), int(high[at])) if isinstance(move, Suppress) else None
+        cells = [at for move in chosen for at in self._cells_of[move]]
+        low[cells], high[cells] = 0, UNBOUNDED
+        for move in chosen if mark != Mark() else ():
+            for at in self._cells_of[move] if isinstance(move, Suppress) else ():
+                shown = mark.of(int(start.low[at]), int(start.high[at]))
                 low[at], high[at] = shown or (0, UNBOUNDED)
         return Release(start.layout, low, high, start.area)
 
@@ -362,6 +372,7 @@ class AreaSearch:
 
         ``same`` starts from the same dataset as all other audits; another one may decide more.
         """
+        self.work += self.weight
         effort, truth, found = self.effort * factor, self.world if same else None, None
         groups = any(one.groups for one in self.policy.forbidden)  # which are read off the findings
         try:

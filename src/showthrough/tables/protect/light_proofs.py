@@ -224,6 +224,10 @@ class LightProofs:
         """The types that none of some zeros rules out."""
         return np.flatnonzero(np.logical_not((self.words & self._packed(kept)).any(axis=1)))
 
+    def packed(self, cells: NDArray[np.int64]) -> NDArray[np.uint64]:
+        """Some cells as bits of the types' words."""
+        return self._packed(np.isin(np.arange(len(self.zero)), cells))
+
     def _packed(self, cells: Flags) -> NDArray[np.uint64]:
         flags = np.zeros((1, self.words.shape[1] * 64), bool)
         flags[0, : len(cells)] = cells
@@ -254,12 +258,14 @@ class _Loosened:
         counts = proofs.release.low[self.cells].astype(float)
         below = np.concatenate([low, np.zeros(len(others))])
         above = np.concatenate([high, zeros[others]])
-        bits = unpack(proofs.words[self.types], len(zeros))[:, self.cells]
         self.n_known = len(proofs.known)
-        n = len(self.types) if len(self.types) <= _MOST_TYPES else 0
+        self._order, self._starts = _alike(proofs.words[self.types] & proofs.packed(self.cells))
+        n = len(self._starts) if len(self.types) <= _MOST_TYPES else 0
+        first = self.types[self._order[self._starts[:n]]]
+        bits = unpack(proofs.words[first], len(zeros))[:, self.cells]
         most = np.full(n, float(counts.sum() + above.sum()))
         self._program = Inequalities(np.zeros(n), np.zeros(n), most, presolve=False, primal=True)
-        self._program.add(csr_array(bits[:n].T.astype(float)), counts - below, counts + above)
+        self._program.add(csr_array(bits.T.astype(float)), counts - below, counts + above)
         #: Claims that do not follow, as numbers of records have shown that are left possible.
         self.refuted = np.zeros(len(self.claims), bool)
 
@@ -267,11 +273,12 @@ class _Loosened:
         """Multipliers of known counts, in units, that show the claim's count times a sign to be at least so
         large; None if there are none.
         """
-        goal = sign * self.claims.matches(claim, self.names, self.codes).astype(float)
-        self._program.price(goal)
+        goal = sign * self.claims.matches(claim, self.names, self.codes)[self._order].astype(np.int8)
+        cheapest = np.minimum.reduceat(goal, self._starts)
+        self._program.price(cheapest.astype(float))
         found = self._program.solve()
         if found is not None:
-            self._learn(found.point)
+            self._learn(found.point, goal, cheapest)
         if found is None or found.value <= sign * self.claims.count(claim) - 1 + _CLEARLY:
             return None
         exact = found.multipliers[: self.n_known] * _UNIT
@@ -281,11 +288,27 @@ class _Loosened:
         used = np.flatnonzero(whole)
         return {int(self.cells[at]): int(whole[at]) for at in used.tolist()}
 
-    def _learn(self, point: Vector) -> None:
-        """Which claims some numbers of records show not to follow."""
+    def _learn(self, point: Vector, goal: NDArray[np.int8], cheapest: NDArray[np.int8]) -> None:
+        """Which claims some numbers of records show not to follow; each stands for the first type that costs
+        as little.
+        """
         used = np.flatnonzero(point > _CLEARLY)
-        counts = self.claims.counts(self.names, self.codes[used], point[used])
+        sizes = np.diff(self._starts, append=len(self._order))
+        cheap = np.flatnonzero(goal == np.repeat(cheapest, sizes))
+        types = self._order[cheap[np.searchsorted(cheap, self._starts[used])]]
+        counts = self.claims.counts(self.names, self.codes[types], point[used])
         self.refuted |= np.abs(counts - self.claims.claims.count) >= 1 - _CLEARLY
+
+
+def _alike(words: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """An order of rows in which equal ones follow each other, and where the next ones start."""
+    rows = np.ascontiguousarray(words[:, words.any(axis=0)])
+    if not rows.size:
+        return np.arange(len(words)), np.zeros(min(1, len(words)), np.int64)
+    keys = rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1])))[:, 0]
+    _, number = np.unique(keys, return_inverse=True)
+    order = np.argsort(number, kind="stable")
+    return order, np.flatnonzero(np.diff(number[order], prepend=-1))
 
 
 class _Prices:

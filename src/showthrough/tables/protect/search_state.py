@@ -40,7 +40,7 @@ _MOST_NEARBY, _ENOUGH_NEARBY = 24, 12
 
 #: Rounds with light proofs at an effort of 1, clauses learnt in each (and from several areas for each of
 #: them), and at most from one of several.
-_LIGHT_ROUNDS, _MOST_LIGHT, _PER_AREA, _FROM_ONE = 14, 40, 3, 5
+_LIGHT_ROUNDS, _MOST_LIGHT, _PER_AREA, _FROM_ONE = 14, 40, 3, 15
 
 #: How much is done for light proofs at an effort of 1, in record types of programs.
 _LIGHT_WORK = 3_000_000
@@ -77,15 +77,21 @@ class SearchState:
         self.effort = effort
         self.clauses: dict[Clause, Leak] = {}
         self.assumed: list[Clause] = []
+        #: The moves' numbers, and the clauses as sets of them.
+        self._number = {move: at for at, move in enumerate(self.costs)}
+        self._masks: list[tuple[tuple[int, ...], ...]] = []
         self.lower = Fraction(0)
         self.n_audited = self.n_relaxed = self.n_light = 0
         #: The mean of the relaxation's solutions, and how much looser than by their shares counts are now.
         self._centre: Mapping[Move, float] = {}
         self._looser = _LOOSER
-        #: How often areas were looked at, those that are much work several times.
-        self.work = 0
         self.best: frozenset[Move] | None = None
         self.impossible = False
+
+    @property
+    def work(self) -> int:
+        """How often areas were looked at, those that are much work several times."""
+        return sum(search.work for search in self.searches)
 
     def _is_enough(self) -> bool:
         """Whether there is a safe plan, and no time or no need to look for a cheaper one."""
@@ -233,7 +239,6 @@ class SearchState:
                 if found is not None:
                     audited += 1
                     self.n_audited += 1
-                    self.work += search.weight
                     self._learn(one.plan, search.clauses(found))
         return bool(audited)
 
@@ -252,13 +257,12 @@ class SearchState:
 
         With ``few`` only some of what follows becomes clauses.
         """
-        clean, learnt, first = True, 0, self.n_audited % len(self.searches)
+        clean, learnt = True, 0
         self.n_audited += 1
-        for search in (*self.searches[first:], *self.searches[:first]):
+        for search in self._in_turn(plan, few=few):
             if not clean and (few or learnt >= _ENOUGH):
                 break
             audited = search.audit_plan(plan)
-            self.work += search.weight
             learnt += self._learn(plan, search.clauses(audited, most=_FEW if few else _MANY))
             clean &= audited.leaks.clean
             if audited.leaks.undecided and not audited.leaks.leaks:
@@ -268,6 +272,13 @@ class SearchState:
             self.progress(1)
         return clean
 
+    def _in_turn(self, plan: frozenset[Move], *, few: bool) -> Sequence[AreaSearch]:
+        """The areas, from another one each time; with ``few`` those first about which least is known."""
+        if few and len(self.searches) > 1:
+            return sorted(self.searches, key=lambda search: -search.n_open(plan))
+        first = self.n_audited % len(self.searches)
+        return (*self.searches[first:], *self.searches[:first])
+
     def _keep(self, plan: frozenset[Move]) -> None:
         if self.best is None or cost_of(plan, self.costs) < cost_of(self.best, self.costs):
             self.best = plan
@@ -275,7 +286,16 @@ class SearchState:
 
     def _may_be_safe(self, plan: frozenset[Move]) -> bool:
         """Whether a plan meets all clauses found so far."""
-        return all(clause.met_by(plan) for clause in (*self.clauses, *self.assumed))
+        new = list(self.clauses)[len(self._masks) :]
+        self._masks += [clause.masks(self._number) for clause in new]
+        chosen = sum(1 << self._number[move] for move in plan)
+        for facts in self._masks:
+            for ways in facts:
+                if all(map(chosen.__and__, ways)):
+                    break
+            else:
+                return False
+        return all(clause.met_by(plan) for clause in self.assumed)
 
     def _loosen(self, plan: frozenset[Move], costs: Mapping[Move, Fraction]) -> None:
         """Loosen a plan generously, again and again, until it is safe."""
