@@ -37,7 +37,9 @@ from showthrough.tables.protect.unsafe_plans import UnsafePlan
 from showthrough.tables.protect.withhold import without_withheld
 from showthrough.tables.result import Audit
 from showthrough.tables.run.batch import Area
+from showthrough.tables.search.decider import Effort
 from showthrough.tables.search.questions import VERIFIED
+from showthrough.tables.search.universe import TooManyTypes, grow
 
 __all__ = [
     "AreaSearch",
@@ -52,6 +54,9 @@ _LIGHT = 6_000
 
 #: Claims that are decided first: if one of them follows, a plan is not safe.
 _SOME = 32
+
+#: Changes that are possible in an area with too many record types to list, at most.
+_MOST_WIDE = 100
 
 #: Claims that are looked at for each clause that is wanted.
 _TRIED = 4
@@ -86,16 +91,14 @@ class AreaSearch:
         self.seed = seed
         #: How much was done to decide claims after plans, for limits that do not depend on the clock.
         self.work = 0
+        self.menu = Menu(self.start, policy, self.planned)
         #: Nothing but the counts of some cells is forbidden: then no claims need to be decided.
-        self.before = (
-            None if policy.only_cells else audit(self.planned, truth=area.truth, effort=effort, seed=seed)
-        )
+        self.before = None if policy.only_cells else self._first_audit(area.truth)
         if self.before is None and area.truth is not None and not area.release.agrees_with(area.truth):
             raise RecordsError(
                 "the records do not have the published counts",
                 remedy="protect the counts alone, or tabulate these records",
             )
-        self.menu = Menu(self.start, policy, self.planned)
         self.world = self._first() if area.truth is None else area.truth
         #: Plans under which datasets show that nobody knows too much about any count.
         self.evidence = dict[frozenset[Move], CellEvidence]()
@@ -107,6 +110,27 @@ class AreaSearch:
         judge = Judge(policy, self.planned.schema, self.world, self._stated(), needs=needs)
         judge = settle(judge, self.planned, effort=effort, seed=seed)
         self.judge = excuse(judge, waived(policy, self.planned))
+
+    def _first_audit(self, truth: Records | None) -> Audit:
+        """All claims about what is planned; refused where plans could not be searched for in useful time."""
+        if len(self.menu.moves) > _MOST_WIDE:
+            most, frame = Effort.of(self.effort).types, context_of(self.planned.layout).frame
+            try:
+                grow(frame, self.planned, most=most)
+            except TooManyTypes:
+                raise Undecided(
+                    f"no plan is searched for: more than {most:,} record types are possible, and "
+                    f"{len(self.menu.moves):,} changes; forbid counts of cells instead of claims "
+                    "(count<=2), allow only whole tables to be dropped, or protect fewer columns together"
+                ) from None
+        return audit(
+            self.planned, truth=truth, effort=self.effort, seed=self.seed, findings=self._about_groups
+        )
+
+    @property
+    def _about_groups(self) -> bool:
+        """Whether groups are forbidden, which are read off the findings."""
+        return any(one.groups for one in self.policy.forbidden)
 
     def _first(self) -> Records:
         """Some dataset that agrees with what is planned."""
@@ -374,14 +398,18 @@ class AreaSearch:
         """
         self.work += self.weight
         effort, truth, found = self.effort * factor, self.world if same else None, None
-        groups = any(one.groups for one in self.policy.forbidden)  # which are read off the findings
         try:
             if scope is not None and wanted is not None:
                 decider = start_decider(release, truth=truth, effort=effort, seed=self.seed)
                 found = Decision(context_of(release.layout), decider, scope, wanted).audit(findings=False)
             elif scope is not None:
                 found = audit(
-                    release, truth=truth, scope=scope, effort=effort, seed=self.seed, findings=groups
+                    release,
+                    truth=truth,
+                    scope=scope,
+                    effort=effort,
+                    seed=self.seed,
+                    findings=self._about_groups,
                 )
             return found, judge.leaks(release, found, effort=effort, seed=self.seed)
         except Undecided as error:

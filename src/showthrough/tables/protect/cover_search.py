@@ -61,7 +61,7 @@ class CoverSearch:
         for area, pool in enumerate(self.pools):
             free = self.missing[self._starts[area] : self._starts[area + 1]] == 0
             self.times.append(pool.refutes[free].sum(axis=0).astype(np.int64))
-        #: How many claims that are still to be refuted each dataset refutes, and the areas where that is stale.
+        #: How many claims that are open each dataset refutes, and the areas in which that is out of date.
         self._gain = np.zeros(len(self.missing), np.int64)
         self._stale = set(range(len(self.pools)))
         self._users = self._users_of_moves()

@@ -23,7 +23,7 @@ from scipy.sparse import csr_array
 from showthrough.release import Release, pack, unpack
 from showthrough.tables.protect.clauses import Clause, Clauses, Ways
 from showthrough.tables.protect.moves import Move
-from showthrough.tables.protect.statements import CellBound, Facts
+from showthrough.tables.protect.statements import CellBound, Facts, bit_of, distinct_rows
 from showthrough.tables.search.questions import Candidates
 from showthrough.tables.search.solver import Inequalities
 from showthrough.tables.search.universe import Universe
@@ -117,7 +117,8 @@ class LightProofs:
         self.release, self.types, self.claims, self.clauses = release, types, claims, clauses
         self.words = np.ascontiguousarray(types.words)
         self.zero = release.high == 0
-        self._zero_words = self._packed(self.zero)
+        #: The different sets of zeros that types lie in, and whose each is.
+        self._zeros, self._zeros_of = distinct_rows(self.words & self._packed(self.zero))
         known = np.flatnonzero((release.low == release.high) & ~self.zero)
         self.known = known[clauses.first_of_equal(known)]
         self._columns: dict[int, Flags] = {}
@@ -174,7 +175,7 @@ class LightProofs:
 
     def _facts(self, loose: _Loosened, claim: int, zeros: Vector) -> Facts | None:
         """What a proof of a claim by loosened counts rests on; None if there is none."""
-        bounds, failing = set[CellBound](), list[NDArray[np.uint64]]()
+        bounds, failing = set[CellBound](), np.zeros(len(self._zeros), bool)
         for sign in (1, -1):
             weights = loose.weights(claim, sign)
             fails = None if weights is None else self._fails(weights, claim, sign)
@@ -183,8 +184,8 @@ class LightProofs:
             for at, weight in weights.items():
                 end = self.release.low[at] if weight > 0 else self.release.high[at]
                 bounds.add(CellBound(at, "low" if weight > 0 else "high", int(end)))
-            failing.append(self.words[fails] & self._zero_words)
-        empty = self._ruled_out(np.concatenate(failing), zeros)
+            failing[self._zeros_of[fails]] = True
+        empty = self._ruled_out(self._zeros[failing], zeros)
         return None if empty is None else Facts(frozenset(bounds), empty)
 
     def _fails(self, weights: Mapping[int, int], claim: int, sign: int) -> Flags | None:
@@ -212,7 +213,7 @@ class LightProofs:
             sample = failing[np.linspace(0, len(failing) - 1, min(len(failing), _SAMPLE)).astype(np.int64)]
             n_inside = unpack(sample, len(self.zero)).sum(axis=0)
             best = int((n_inside / (zeros + 0.01)).argmax())
-            inside = (failing & self._packed(np.arange(len(self.zero)) == best)).any(axis=1)
+            inside = bit_of(failing, best)
             if not inside.any():
                 return None
             shared = np.bitwise_and.reduce(failing[inside], axis=0)
@@ -236,9 +237,7 @@ class LightProofs:
     def _column(self, cell: int) -> Flags:
         """Which types a cell counts."""
         if cell not in self._columns:
-            own = self._packed(np.arange(len(self.zero)) == cell)
-            at = int(np.flatnonzero(own)[0])
-            self._columns[cell] = (self.words[:, at] & own[at]) != 0
+            self._columns[cell] = bit_of(self.words, cell)
         return self._columns[cell]
 
 

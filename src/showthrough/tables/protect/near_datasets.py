@@ -81,15 +81,6 @@ class NearDatasets:
                 more |= refutes
         return found | _as_flags(more, len(found))
 
-    def beside(self, plan: frozenset[Move], *, most: int) -> list[frozenset[Move]]:
-        """The moves that datasets need besides a plan, where these are a few; each set once, small ones first."""
-        chosen = np.array([move in plan for move in self.moves], bool)
-        missing = self.pool.needs & ~chosen
-        few = missing[np.isin(missing.sum(axis=1), np.arange(1, most + 1))]
-        found = {tuple(np.flatnonzero(row).tolist()): None for row in few}
-        ordered = sorted(found, key=lambda one: (len(one), one))
-        return [frozenset(self.moves[at] for at in one) for one in ordered]
-
     def learn(self, found: ClaimTable) -> None:
         """Keep the datasets that an audit found, each counted again, unless they need too much."""
         universe = found.system.universe

@@ -48,17 +48,14 @@ _LP_ROUNDS = 20
 #: How often a plan is thinned out and made again from the datasets that are known by then.
 _PASSES = 3
 
-#: How far above the bound the cost of a plan is if more is done for the bound, and for the plan.
-_WIDE, _NEAR = Fraction(5, 4), Fraction(11, 10)
+#: How far above the bound the cost of a plan is if more is done for the bound.
+_WIDE = Fraction(5, 4)
 
 #: Moves taken back at once.
 _MOST_AT_ONCE = 8
 
 #: Orders in which moves are taken back.
 _ORDERS = 6
-
-#: How often a plan is varied at an effort of 1, by how many datasets, and the moves that one may need more.
-_VARIED, _DATASETS_BESIDE, _MOST_BESIDE = 10, (2, 5), 6
 
 #: Beyond so many cells that could be suppressed, plans are made in table space first, if they can be.
 _MANY_CELLS = 100
@@ -189,15 +186,13 @@ class PlanSearch(SearchState):
         rounds = int(_LP_ROUNDS * self.effort)
         if self.clock.left is not None or len(self.searches) > 1:
             self._thin_in_steps(self.best, self.work + thinning // 2)  # else the bound, which saves audits
-        self._raise_bound(rounds)
+        unfinished = self._raise_bound(rounds)
         limit = self.work + thinning
         self._thin_in_steps(self.best, limit)
         for _ in range(_PASSES):
             if self._is_enough() or not self._improve(self.best, limit):
                 break
-        if cost_of(self.best, self.costs) > _NEAR * self.lower:
-            self._vary(self.best, limit)
-        if len(self.searches) == 1 and cost_of(self.best, self.costs) > _WIDE * self.lower:
+        if unfinished and len(self.searches) == 1 and cost_of(self.best, self.costs) > _WIDE * self.lower:
             self._raise_bound(rounds)
         self.best = self.whole_tables(self.best)
 
@@ -215,15 +210,12 @@ class PlanSearch(SearchState):
         return True
 
     def _thin_in_steps(self, plan: frozenset[Move], limit: int) -> None:
-        """Take moves back; of those that cost the same, those first without which known datasets refute most."""
-        needed = {move: sum(search.n_open(plan - {move}) for search in self.searches) for move in plan}
-        self._take_back(
-            plan, sorted(plan, key=lambda move: (-self.costs[move], needed[move], repr(move))), limit
-        )
+        """Take moves back, more at a time while that works; the best plan is kept on the way.
 
-    def _take_back(self, plan: frozenset[Move], order: Sequence[Move], limit: int) -> frozenset[Move]:
-        """Take moves back in some order, more at a time while that works; the best plan is kept on the way."""
-        left, size = order, 1
+        Of moves that cost the same, those come first without which known datasets refute most.
+        """
+        needed = {move: sum(search.n_open(plan - {move}) for search in self.searches) for move in plan}
+        left, size = sorted(plan, key=lambda move: (-self.costs[move], needed[move], repr(move))), 1
         while left and self.work < limit and not self.clock.late:
             rest = plan - frozenset(left[:size])
             if self._may_be_safe(rest) and self._audit(rest, few=True):
@@ -233,33 +225,10 @@ class PlanSearch(SearchState):
                 left = left[1:]
             else:
                 size = max(1, size // 4)
-        return plan
-
-    def _vary(self, plan: frozenset[Move], limit: int) -> frozenset[Move]:
-        """Add what a few known datasets need besides a plan, and take back what it then does without.
-
-        A plan that costs no more takes its place, so that the search does not end where it is.
-        """
-        chance = random.Random(self.searches[0].seed)  # noqa: S311 - nothing secret
-        for _ in range(int(_VARIED * self.effort)):
-            if self.work >= limit or self._is_enough():
-                break
-            near = chance.choice(self.searches).near
-            beside = [] if near is None else near.beside(plan, most=_MOST_BESIDE)
-            if not beside:
-                break
-            chosen = chance.sample(beside, min(len(beside), chance.randint(*_DATASETS_BESIDE)))
-            more = frozenset[Move]().union(*chosen)
-            order = sorted(plan, key=repr)
-            chance.shuffle(order)
-            other = self._take_back(plan | more, [*order, *sorted(more, key=repr)], limit)
-            if cost_of(other, self.costs) <= cost_of(plan, self.costs):
-                plan = other
-        return plan
 
     def _try_cheapest(self, costs: Mapping[Move, Fraction], limit: int) -> bool:
         """Audit the cheapest plans made of some moves; returns whether the search is finished."""
-        while self.n_audited < limit and not self._is_enough():
+        while self.n_audited < limit and not self._is_enough() and not self.clock.late:
             everything = len(costs) == len(self.costs)
             company = self.company if everything and len(costs) <= _MANY_CELLS else None
             plan = cheapest_plan([*self.clauses, *self.assumed], costs, company=company)
@@ -310,7 +279,7 @@ class PlanSearch(SearchState):
         return [move]
 
     def _complete(self) -> None:
-        """Try the loosest plan, where no safe one was found."""
+        """Try the loosest plan, where no safe one was found in the time or with the effort given."""
         loosest = self._loosest()
         if self._may_be_safe(loosest) and self._audit(loosest):
             self._keep(loosest)

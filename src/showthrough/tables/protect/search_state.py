@@ -49,8 +49,9 @@ _LIGHT_WORK = 3_000_000
 #: and the weight of the newest solution in the mean of all.
 _LOOSER, _TIGHTER, _NEWEST = 2.0, 0.85, 0.5
 
-#: How often the relaxation is solved without a higher bound.
-_MOST_IDLE = 6
+#: The rounds over which the relaxation's rise is seen, those that it is expected to go on for, and the least
+#: rise that is worth them, as a share of the value.
+_SLOPE, _AHEAD, _LEAST_RISE = 3, 3, 0.002
 
 #: Reasons named for a move.
 _MOST_REASONS = 3
@@ -144,31 +145,45 @@ class SearchState:
         """The relaxation of all conditions, of which it knows the first ones."""
         return Relaxation(Master(self.fine, self._company(self.fine.keys())))
 
-    def _raise_bound(self, rounds: int) -> None:
-        """Add what still follows where the relaxation of all conditions takes anything of the moves."""
+    def _raise_bound(self, rounds: int) -> bool:
+        """Add what still follows where the relaxation of all conditions takes anything of the moves.
+
+        Returns whether the bound could rise further with more rounds.
+        """
         limit = self.work + int(_MOST_WORK * self.effort)
-        reached, idle, light = self.lower, 0, int(_LIGHT_ROUNDS * self.effort)
+        values, light = list[float](), int(_LIGHT_ROUNDS * self.effort)
         most = self._light_work + int(_LIGHT_WORK * self.effort)
         for _ in range(rounds + light):
-            if self.assumed or self._is_enough() or self.work > limit or idle >= _MOST_IDLE:
-                return
+            if self.assumed or self._is_enough() or self.work > limit or self._stalls(values):
+                return False
             self.relaxation.add(list(self.clauses)[self.n_relaxed :])
             self.n_relaxed = len(self.clauses)
             relaxed = self.relaxation.solve()
             if relaxed is None:
-                return
+                return False
             self.checked = max(self.checked, relaxed.bound)
             self.lower = max(self.lower, relaxed.bound)
             self._note()
-            reached, idle = self.lower, 0 if self.lower > reached else idle + 1
+            values.append(relaxed.value)
             if light and self._light_work < most:
                 light -= 1
                 if self._learn_lightly(relaxed):
                     continue
             elif self.n_light:
-                return
+                return True
             if not self._learn_from(relaxed, limit):
-                return
+                return False
+        return True
+
+    def _stalls(self, values: Sequence[float]) -> bool:
+        """Whether the relaxation's values rise too slowly for the bound to rise in the next rounds.
+
+        The bound is a multiple of what all plans' costs are multiples of, so it rises in steps.
+        """
+        if len(values) <= _SLOPE:
+            return False
+        rise = (values[-1] - values[-1 - _SLOPE]) / _SLOPE
+        return values[-1] + _AHEAD * rise <= max(float(self.lower), values[-1] * (1 + _LEAST_RISE))
 
     def _learn_lightly(self, relaxed: Relaxed) -> bool:
         """Learn from proofs of which the relaxation takes little, of a few areas; whether there were any.
@@ -304,7 +319,7 @@ class SearchState:
             for clause in [*self.clauses, *self.assumed]:
                 if not clause.met_by(more):
                     more = _extended(more, _least(clause, more, costs))
-            if more == plan:
+            if more == plan or self.clock.late:
                 return
             plan = more
             if self._audit(plan):
