@@ -113,6 +113,27 @@ def test_plans_stay_covered_and_only_get_cheaper(seed: int) -> None:
     assert (again.plan == cover.plan).all()
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_one_plan_for_several_areas_covers_each_of_them(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    pools = [DatasetPool(rng.random((n, 12)) < 0.3, rng.random((n, n // 4)) < 0.3) for n in (40, 8, 24)]
+    pools = [DatasetPool(pool.needs, pool.refutes[:, pool.refutes.any(axis=0)]) for pool in pools]
+    cost = rng.integers(1, 5, 12)
+    cover = CoverSearch(pools, cost, seed=seed)
+    cover.start()
+    before = cover.total
+    cover.improve(30)
+    assert cover.total == int(cost[cover.plan].sum()) <= before
+    for area, pool in enumerate(pools):
+        assert pool.safe(cover.plan)
+        admitted = np.logical_not((pool.needs & ~cover.plan).any(axis=1))
+        assert (cover.times[area] == pool.refutes[admitted].sum(axis=0)).all()
+    for move in np.flatnonzero(cover.plan):
+        rest = cover.plan.copy()
+        rest[move] = False
+        assert not all(pool.safe(rest) for pool in pools)
+
+
 def test_claims_that_fall_with_others_are_left_out_without_harm() -> None:
     rng = np.random.default_rng(7)
     pool = DatasetPool(rng.random((12, 8)) < 0.3, rng.random((12, 30)) < 0.2)
@@ -153,8 +174,14 @@ def test_areas_that_are_treated_alike_share_a_plan_from_datasets(monkeypatch: py
     found = protect_alike(areas, policy)
     assert found.safe
     assert found.lower_bound <= found.cost
-    for area in found.areas:
-        assert forbidden(all_worlds(area.release, most=MOST_WORLDS), policy, SCHEMA) == set()
+
+    def leaks(moves: list[Move]) -> bool:
+        changed = [apply_moves(area.release, moves, mark=policy.change.mark)[0] for area in areas]
+        return any(forbidden(all_worlds(one, most=MOST_WORLDS), policy, SCHEMA) for one in changed)
+
+    assert not leaks(list(found.plan))
+    for move in found.plan:  # none of which can be taken back
+        assert leaks([other for other in found.plan if other != move])
 
 
 def test_policies_about_more_than_claims_have_no_near_plan() -> None:

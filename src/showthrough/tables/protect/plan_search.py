@@ -210,13 +210,21 @@ class PlanSearch(SearchState):
         return True
 
     def _thin_in_steps(self, plan: frozenset[Move], limit: int) -> None:
-        """Take moves back, more at a time while that works; the best plan is kept on the way.
+        """Take moves back that a plan does without, in one order after the other if there is one area.
 
-        Of moves that cost the same, those come first without which known datasets refute most.
+        At first, of moves that cost the same, those come first without which known datasets refute most.
         """
         needed = {move: sum(search.n_open(plan - {move}) for search in self.searches) for move in plan}
-        left, size = sorted(plan, key=lambda move: (-self.costs[move], needed[move], repr(move))), 1
-        while left and self.work < limit and not self.clock.late:
+        order = sorted(plan, key=lambda move: (-self.costs[move], needed[move], repr(move)))
+        shuffle = random.Random(self.searches[0].seed).shuffle  # noqa: S311 - nothing secret
+        for _ in range(_ORDERS if len(self.searches) == 1 else 1):
+            self._take_back(plan, order, limit)
+            shuffle(order)
+
+    def _take_back(self, plan: frozenset[Move], left: Sequence[Move], limit: int) -> None:
+        """Take moves back, more at a time while that works; the best plan is kept on the way."""
+        size = 1
+        while left and self.work < limit and not self._is_enough():
             rest = plan - frozenset(left[:size])
             if self._may_be_safe(rest) and self._audit(rest, few=True):
                 plan, left, size = rest, left[size:], min(2 * size, _MOST_AT_ONCE)
