@@ -134,6 +134,14 @@ def test_one_plan_for_several_areas_covers_each_of_them(seed: int) -> None:
         assert not all(pool.safe(rest) for pool in pools)
 
 
+def test_where_nothing_is_to_be_refuted_a_plan_is_empty() -> None:
+    nothing_forbidden = DatasetPool(np.ones((2, 3), bool), np.zeros((2, 0), bool))
+    for pool in (nothing_forbidden, nothing_forbidden.condensed):
+        cover = CoverSearch([pool], np.ones(3, np.int64), seed=0)
+        cover.start(np.array([True, False, False]))
+        assert not cover.plan.any()
+
+
 def test_claims_that_fall_with_others_are_left_out_without_harm() -> None:
     rng = np.random.default_rng(7)
     pool = DatasetPool(rng.random((12, 8)) < 0.3, rng.random((12, 30)) < 0.2)

@@ -140,8 +140,11 @@ def test_many_changes_to_areas_with_too_many_record_types_are_refused(
 ) -> None:
     release, records = small_search()
     usual = Effort.of.__func__  # pyright: ignore[reportFunctionMemberAccess]
-    few = classmethod(lambda cls, scale: dataclasses.replace(usual(cls, scale), types=4))
-    monkeypatch.setattr(Effort, "of", few)
+
+    def limited(cls: type[Effort], scale: float) -> Effort:
+        return dataclasses.replace(usual(cls, scale), types=4)
+
+    monkeypatch.setattr(Effort, "of", classmethod(limited))
     monkeypatch.setattr(area_search, "_MOST_WIDE", 5)
     with pytest.raises(Undecided, match="more than 4 record types are possible, and 10 changes"):
         protect(release, "singletons", moves="suppress", truth=records)

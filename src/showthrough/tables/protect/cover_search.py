@@ -139,9 +139,9 @@ class CoverSearch:
         luck = np.exp(noise * self.rng.standard_normal(len(self.price))) if noise else 1.0
         while True:
             self._look_again()
-            best = int((self._gain / np.maximum(self.price, 0.25) * luck).argmax())
-            if not self._gain[best]:
+            if not self._gain.any():
                 return
+            best = int((self._gain / np.maximum(self.price, 0.25) * luck).argmax())
             area = int(np.searchsorted(self._starts, best, side="right")) - 1
             needs = self.pools[area].needs[best - self._starts[area]]
             for move in np.flatnonzero(needs & ~self.plan).tolist():

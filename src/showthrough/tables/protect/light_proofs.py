@@ -46,6 +46,7 @@ _CLEARLY = 1e-3
 _MOST_TYPES, _SAMPLE = 12_000, 300
 
 Flags = NDArray[np.bool_]
+Numbers = NDArray[np.int64]
 Vector = NDArray[np.float64]
 
 
@@ -83,19 +84,15 @@ class ClaimSet:
                 found &= codes[:, names.index(name)] == values[at]
         return found
 
-    def counts(self, names: Sequence[str], codes: NDArray[np.integer], times: Vector) -> Vector:
-        """Every claim's count, if there are so many records of some types."""
+    def counts(
+        self, which: Numbers, names: Sequence[str], codes: NDArray[np.integer], times: Vector
+    ) -> Vector:
+        """The counts of some claims, if there are so many records of some types."""
         have = codes[:, [names.index(name) for name in self.names]]
         bits = 1 << np.arange(len(self.names), dtype=np.int64)
-        kinds, of_kind = self._kinds
-        same = (have[:, None, :] == kinds[None, :, :]) @ bits
-        return times @ (self.claims.subset[None, :] & ~same[:, of_kind] == 0)
-
-    @cached_property
-    def _kinds(self) -> tuple[NDArray[np.integer], NDArray[np.int64]]:
-        """The record types that claims refer to, and the number of each claim's."""
-        kinds, of_kind = np.unique(self.claims.type, return_inverse=True)
-        return self.values[kinds], of_kind
+        kinds, of_kind = np.unique(self.claims.type[which], return_inverse=True)
+        same = (have[:, None, :] == self.values[kinds][None, :, :]) @ bits
+        return times @ (self.claims.subset[which][None, :] & ~same[:, of_kind] == 0)
 
 
 class LightProofs:
@@ -160,7 +157,7 @@ class LightProofs:
         n = len(self.known)
         zeros = np.full(len(self.zero), np.inf)
         zeros[self.zero] = price[2 * n :]
-        loose = _Loosened(self, price[:n], price[n : 2 * n], zeros)
+        loose = _Loosened(self, price[:n], price[n : 2 * n], zeros, np.array(claims, np.int64))
         left = most if len(loose.types) <= _MOST_TYPES else 0
         for claim in claims:
             if not left:
@@ -244,11 +241,12 @@ class LightProofs:
 class _Loosened:
     """The program in which every count is known only up to what is given up of it.
 
-    ``low`` and ``high`` are the prices of the known counts' ends, ``zeros`` those of the zeros.
+    ``low`` and ``high`` are the prices of the known counts' ends, ``zeros`` those of the zeros, and ``asked``
+    the claims that proofs are looked for.
     """
 
-    def __init__(self, proofs: LightProofs, low: Vector, high: Vector, zeros: Vector) -> None:
-        self.claims = proofs.claims
+    def __init__(self, proofs: LightProofs, low: Vector, high: Vector, zeros: Vector, asked: Numbers) -> None:
+        self.claims, self._asked = proofs.claims, asked
         kept = zeros <= _KEPT
         self.types = proofs.alive(kept)
         self.names, self.codes = proofs.types.frame.names, proofs.types.codes[self.types]
@@ -265,7 +263,7 @@ class _Loosened:
         most = np.full(n, float(counts.sum() + above.sum()))
         self._program = Inequalities(np.zeros(n), np.zeros(n), most, presolve=False, primal=True)
         self._program.add(csr_array(bits.T.astype(float)), counts - below, counts + above)
-        #: Claims that do not follow, as numbers of records have shown that are left possible.
+        #: Claims asked for that do not follow, as numbers of records have shown that are left possible.
         self.refuted = np.zeros(len(self.claims), bool)
 
     def weights(self, claim: int, sign: int) -> dict[int, int] | None:
@@ -295,8 +293,9 @@ class _Loosened:
         sizes = np.diff(self._starts, append=len(self._order))
         cheap = np.flatnonzero(goal == np.repeat(cheapest, sizes))
         types = self._order[cheap[np.searchsorted(cheap, self._starts[used])]]
-        counts = self.claims.counts(self.names, self.codes[types], point[used])
-        self.refuted |= np.abs(counts - self.claims.claims.count) >= 1 - _CLEARLY
+        counts = self.claims.counts(self._asked, self.names, self.codes[types], point[used])
+        off = np.abs(counts - self.claims.claims.count[self._asked])
+        self.refuted[self._asked[off >= 1 - _CLEARLY]] = True
 
 
 def _alike(words: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
