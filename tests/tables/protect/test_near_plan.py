@@ -14,7 +14,8 @@ from exhaustive_plans import MOST_WORLDS, cheapest, forbidden
 from needs import SLOW
 from showthrough.tables.protect import plan_search as module
 from showthrough.tables.protect.area_search import AreaSearch
-from showthrough.tables.protect.cover_search import CoverSearch, DatasetPool
+from showthrough.tables.protect.cover_search import CoverSearch
+from showthrough.tables.protect.dataset_pool import DatasetPool
 from showthrough.tables.protect.exchanges import exchange_pool, moves_of_cells
 from showthrough.tables.protect.moves import Drop, Move, Suppress, apply_moves
 from showthrough.tables.protect.near_plan import near_plan
@@ -99,17 +100,46 @@ def test_plans_stay_covered_and_only_get_cheaper(seed: int) -> None:
     pool = DatasetPool(rng.random((60, 12)) < 0.3, rng.random((60, 9)) < 0.2)
     assert pool.condensed.refutes.shape[1] <= 9
     cost = rng.integers(1, 5, 12)
-    cover = CoverSearch(pool.condensed, cost, seed=seed)
+    cover = CoverSearch([pool.condensed], cost, seed=seed)
     cover.start()
     before = cover.total
     assert pool.safe(cover.plan)
     cover.improve(30)
     assert pool.safe(cover.plan)
     assert cover.total == int(cost[cover.plan].sum()) <= before
-    again = CoverSearch(pool.condensed, cost, seed=seed)
+    again = CoverSearch([pool.condensed], cost, seed=seed)
     again.start()
     again.improve(30)
     assert (again.plan == cover.plan).all()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_one_plan_for_several_areas_covers_each_of_them(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    pools = [DatasetPool(rng.random((n, 12)) < 0.3, rng.random((n, n // 4)) < 0.3) for n in (40, 8, 24)]
+    pools = [DatasetPool(pool.needs, pool.refutes[:, pool.refutes.any(axis=0)]) for pool in pools]
+    cost = rng.integers(1, 5, 12)
+    cover = CoverSearch(pools, cost, seed=seed)
+    cover.start()
+    before = cover.total
+    cover.improve(30)
+    assert cover.total == int(cost[cover.plan].sum()) <= before
+    for area, pool in enumerate(pools):
+        assert pool.safe(cover.plan)
+        admitted = np.logical_not((pool.needs & ~cover.plan).any(axis=1))
+        assert (cover.times[area] == pool.refutes[admitted].sum(axis=0)).all()
+    for move in np.flatnonzero(cover.plan):
+        rest = cover.plan.copy()
+        rest[move] = False
+        assert not all(pool.safe(rest) for pool in pools)
+
+
+def test_where_nothing_is_to_be_refuted_a_plan_is_empty() -> None:
+    nothing_forbidden = DatasetPool(np.ones((2, 3), bool), np.zeros((2, 0), bool))
+    for pool in (nothing_forbidden, nothing_forbidden.condensed):
+        cover = CoverSearch([pool], np.ones(3, np.int64), seed=0)
+        cover.start(np.array([True, False, False]))
+        assert not cover.plan.any()
 
 
 def test_claims_that_fall_with_others_are_left_out_without_harm() -> None:
@@ -152,8 +182,14 @@ def test_areas_that_are_treated_alike_share_a_plan_from_datasets(monkeypatch: py
     found = protect_alike(areas, policy)
     assert found.safe
     assert found.lower_bound <= found.cost
-    for area in found.areas:
-        assert forbidden(all_worlds(area.release, most=MOST_WORLDS), policy, SCHEMA) == set()
+
+    def leaks(moves: list[Move]) -> bool:
+        changed = [apply_moves(area.release, moves, mark=policy.change.mark)[0] for area in areas]
+        return any(forbidden(all_worlds(one, most=MOST_WORLDS), policy, SCHEMA) for one in changed)
+
+    assert not leaks(list(found.plan))
+    for move in found.plan:  # none of which can be taken back
+        assert leaks([other for other in found.plan if other != move])
 
 
 def test_policies_about_more_than_claims_have_no_near_plan() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from showthrough.tables.protect.clauses import Clause
-from showthrough.tables.protect.cover_search import DatasetPool
+from showthrough.tables.protect.dataset_pool import DatasetPool
 from showthrough.tables.protect.hitting import cost_of
 from showthrough.tables.protect.master import Master
 from showthrough.tables.protect.moves import Move, Suppress

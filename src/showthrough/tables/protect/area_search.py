@@ -25,7 +25,7 @@ from showthrough.tables.protect.judge import Judge, Leak, Leaks
 from showthrough.tables.protect.known_cells import known_cells
 from showthrough.tables.protect.light_proofs import ClaimSet, LightProofs
 from showthrough.tables.protect.menu import Menu
-from showthrough.tables.protect.moves import Drop, Move, Suppress, apply_moves
+from showthrough.tables.protect.moves import Drop, Mark, Move, Suppress, apply_moves
 from showthrough.tables.protect.near_counts import near_counts
 from showthrough.tables.protect.near_datasets import NearDatasets
 from showthrough.tables.protect.needs import needs_of, waived
@@ -37,7 +37,9 @@ from showthrough.tables.protect.unsafe_plans import UnsafePlan
 from showthrough.tables.protect.withhold import without_withheld
 from showthrough.tables.result import Audit
 from showthrough.tables.run.batch import Area
+from showthrough.tables.search.decider import Effort
 from showthrough.tables.search.questions import VERIFIED
+from showthrough.tables.search.universe import TooManyTypes, grow
 
 __all__ = [
     "AreaSearch",
@@ -52,6 +54,9 @@ _LIGHT = 6_000
 
 #: Claims that are decided first: if one of them follows, a plan is not safe.
 _SOME = 32
+
+#: Changes that are possible in an area with too many record types to list, at most.
+_MOST_WIDE = 100
 
 #: Claims that are looked at for each clause that is wanted.
 _TRIED = 4
@@ -84,16 +89,16 @@ class AreaSearch:
         self.policy = policy
         self.effort = effort
         self.seed = seed
+        #: How much was done to decide claims after plans, for limits that do not depend on the clock.
+        self.work = 0
+        self.menu = Menu(self.start, policy, self.planned)
         #: Nothing but the counts of some cells is forbidden: then no claims need to be decided.
-        self.before = (
-            None if policy.only_cells else audit(self.planned, truth=area.truth, effort=effort, seed=seed)
-        )
+        self.before = None if policy.only_cells else self._first_audit(area.truth)
         if self.before is None and area.truth is not None and not area.release.agrees_with(area.truth):
             raise RecordsError(
                 "the records do not have the published counts",
                 remedy="protect the counts alone, or tabulate these records",
             )
-        self.menu = Menu(self.start, policy, self.planned)
         self.world = self._first() if area.truth is None else area.truth
         #: Plans under which datasets show that nobody knows too much about any count.
         self.evidence = dict[frozenset[Move], CellEvidence]()
@@ -105,6 +110,27 @@ class AreaSearch:
         judge = Judge(policy, self.planned.schema, self.world, self._stated(), needs=needs)
         judge = settle(judge, self.planned, effort=effort, seed=seed)
         self.judge = excuse(judge, waived(policy, self.planned))
+
+    def _first_audit(self, truth: Records | None) -> Audit:
+        """All claims about what is planned; refused where plans could not be searched for in useful time."""
+        if len(self.menu.moves) > _MOST_WIDE:
+            most, frame = Effort.of(self.effort).types, context_of(self.planned.layout).frame
+            try:
+                grow(frame, self.planned, most=most)
+            except TooManyTypes:
+                raise Undecided(
+                    f"no plan is searched for: more than {most:,} record types are possible, and "
+                    f"{len(self.menu.moves):,} changes; forbid counts of cells instead of claims "
+                    "(count<=2), allow only whole tables to be dropped, or protect fewer columns together"
+                ) from None
+        return audit(
+            self.planned, truth=truth, effort=self.effort, seed=self.seed, findings=self._about_groups
+        )
+
+    @property
+    def _about_groups(self) -> bool:
+        """Whether groups are forbidden, which are read off the findings."""
+        return any(one.groups for one in self.policy.forbidden)
 
     def _first(self) -> Records:
         """Some dataset that agrees with what is planned."""
@@ -237,6 +263,12 @@ class AreaSearch:
         """How much work it is to look at this area once, for limits that do not depend on the clock."""
         return 1 + len(self.forbidden) // _LIGHT
 
+    def n_open(self, plan: frozenset[Move]) -> int:
+        """How many forbidden claims no known dataset refutes after a plan."""
+        if self.near is None:
+            return len(self.forbidden)
+        return int(np.count_nonzero(~self.near.refuted(plan)))
+
     def _not_refuted(self, plan: frozenset[Move]) -> NDArray[np.uint64] | None:
         """The keys of forbidden claims that no dataset near the first one refutes; None: decide them all."""
         if self.near is None or self.before is None:
@@ -317,11 +349,13 @@ class AreaSearch:
 
     def _blanked(self, moves: Iterable[Move]) -> Release:
         """The release with the marks of suppressed cells, and with nothing in tables that are dropped."""
-        start, mark = self.start, self.policy.change.mark
+        start, mark, chosen = self.start, self.policy.change.mark, list(moves)
         low, high = start.low.copy(), start.high.copy()
-        for move in moves:
-            for at in self._cells_of[move]:
-                shown = mark.of(int(low[at]), int(high[at])) if isinstance(move, Suppress) else None
+        cells = [at for move in chosen for at in self._cells_of[move]]
+        low[cells], high[cells] = 0, UNBOUNDED
+        for move in chosen if mark != Mark() else ():
+            for at in self._cells_of[move] if isinstance(move, Suppress) else ():
+                shown = mark.of(int(start.low[at]), int(start.high[at]))
                 low[at], high[at] = shown or (0, UNBOUNDED)
         return Release(start.layout, low, high, start.area)
 
@@ -362,15 +396,20 @@ class AreaSearch:
 
         ``same`` starts from the same dataset as all other audits; another one may decide more.
         """
+        self.work += self.weight
         effort, truth, found = self.effort * factor, self.world if same else None, None
-        groups = any(one.groups for one in self.policy.forbidden)  # which are read off the findings
         try:
             if scope is not None and wanted is not None:
                 decider = start_decider(release, truth=truth, effort=effort, seed=self.seed)
                 found = Decision(context_of(release.layout), decider, scope, wanted).audit(findings=False)
             elif scope is not None:
                 found = audit(
-                    release, truth=truth, scope=scope, effort=effort, seed=self.seed, findings=groups
+                    release,
+                    truth=truth,
+                    scope=scope,
+                    effort=effort,
+                    seed=self.seed,
+                    findings=self._about_groups,
                 )
             return found, judge.leaks(release, found, effort=effort, seed=self.seed)
         except Undecided as error:

@@ -20,7 +20,7 @@ that its moves leave: so every round excludes the plan that was audited, and the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -54,6 +54,19 @@ class Clause:
     def met_by(self, plan: frozenset[Move]) -> bool:
         """Whether a plan breaks the proof, as far as this clause can tell."""
         return any(not any(moves.isdisjoint(plan) for moves in ways) for ways in self.facts)
+
+    def masks(self, number: Mapping[Move, int]) -> tuple[tuple[int, ...], ...]:
+        """The sets of moves of each fact as bits of a number; moves without a number are never made.
+
+        >>> from showthrough.tables.protect.moves import Drop
+        >>> clause = Clause(frozenset({frozenset({frozenset({Drop("a"), Drop("b")})})}))
+        >>> clause.masks({Drop("b"): 2})
+        ((4,),)
+        """
+        return tuple(
+            tuple(sum(1 << number[move] for move in moves if move in number) for moves in ways)
+            for ways in self.facts
+        )
 
     def used(self, plan: frozenset[Move]) -> frozenset[Move]:
         """The moves of a plan that break the proof."""

@@ -5,27 +5,24 @@ plan if the plan contains all moves it *needs*, those that hide the counts in wh
 *refutes* the claims that do not hold in it. A plan is safe if the datasets it admits refute every
 forbidden claim. The search fills a plan greedily, takes back what it does not need, and then empties
 and fills parts of it again and again. Whatever it returns is backed by datasets of the pool.
+
+Several areas that get the same plan share the moves, but each has claims and datasets of its own. So what
+changes in one area is looked at in that area alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from showthrough.release import pack
+from showthrough.tables.protect.dataset_pool import DatasetPool
 
 __all__ = [
     "CoverSearch",
-    "DatasetPool",
-    "hardest",
 ]
-
-#: Claims compared at once when those that fall with another one are left out.
-_BLOCK = 256
 
 #: How strongly chance decides between datasets.
 _NOISE = 0.25
@@ -37,105 +34,45 @@ Flags = NDArray[np.bool_]
 Numbers = NDArray[np.int64]
 
 
-@dataclass(frozen=True, eq=False)
-class DatasetPool:
-    """Datasets: the moves each needs and the claims each refutes.
+class CoverSearch:
+    """One search in progress, over the pools of some areas, which suffice (and are best condensed).
 
     Parameters
     ----------
-    needs
-        Dataset × move.
-    refutes
-        Dataset × claim.
+    pools
+        The datasets of each area, all with the same moves.
+    cost
+        What each move costs.
+    seed
+        The seed for choices between datasets.
     """
 
-    needs: Flags
-    refutes: Flags
-
-    def __len__(self) -> int:
-        return len(self.needs)
-
-    @classmethod
-    def joined(cls, pools: Sequence[DatasetPool]) -> DatasetPool:
-        """The pools of several areas, each with claims of its own, for plans that treat all alike.
-
-        >>> one = DatasetPool(np.ones((1, 2), bool), np.ones((1, 1), bool))
-        >>> DatasetPool.joined([one, one]).refutes.astype(int).tolist()
-        [[1, 0], [0, 1]]
-        """
-        starts = np.cumsum([0, *(pool.refutes.shape[1] for pool in pools)])
-        refutes = np.zeros((sum(map(len, pools)), int(starts[-1])), bool)
-        row = 0
-        for pool, start in zip(pools, starts, strict=False):
-            refutes[row : row + len(pool), start : start + pool.refutes.shape[1]] = pool.refutes
-            row += len(pool)
-        return cls(np.concatenate([pool.needs for pool in pools]), refutes)
-
-    @property
-    def suffices(self) -> bool:
-        """Whether all moves together let every claim be refuted."""
-        return bool(self.refutes.any(axis=0).all())
-
-    def safe(self, plan: Flags) -> bool:
-        """Whether the datasets that a plan admits refute every claim.
-
-        >>> pool = DatasetPool(np.array([[True, False]]), np.array([[True]]))
-        >>> pool.safe(np.array([True, False])), pool.safe(np.array([False, True]))
-        (True, False)
-        """
-        return bool(self.refuted(plan).all())
-
-    def refuted(self, plan: Flags) -> Flags:
-        """The claims that datasets which a plan admits refute."""
-        admitted = np.flatnonzero(np.logical_not((self.needs & ~plan).any(axis=1)))
-        return np.asarray(self.refutes[admitted].any(axis=0))
-
-    @cached_property
-    def condensed(self) -> DatasetPool:
-        """Without claims that fall whenever another one does, and without datasets that refute none."""
-        found, kept = hardest(self.refutes), self.refutes.any(axis=1)
-        return DatasetPool(self.needs[kept], self.refutes[kept][:, found])
-
-
-def hardest(refutes: Flags) -> Numbers:
-    """The claims such that whoever refutes them refutes all of them."""
-    packed = np.packbits(refutes, axis=0).T
-    _, first = np.unique(np.ascontiguousarray(packed), axis=0, return_index=True)
-    sizes = refutes[:, first].sum(axis=0)
-    order = first[np.lexsort((first, sizes))]
-    kept = np.zeros((0, len(refutes)), np.float32)
-    chosen: list[int] = []
-    for start in range(0, len(order), _BLOCK):
-        block = order[start : start + _BLOCK]
-        mine = refutes[:, block].T.astype(np.float32)
-        falls = _contains(kept, mine).any(axis=0)
-        block, mine = block[~falls], mine[~falls]
-        inside = _contains(mine, mine)
-        np.fill_diagonal(inside, val=False)
-        left = ~inside.any(axis=0)
-        chosen += block[left].tolist()
-        kept = np.concatenate([kept, mine[left]])
-    return np.array(sorted(chosen), np.int64)
-
-
-def _contains(small: NDArray[np.float32], large: NDArray[np.float32]) -> Flags:
-    """Whether each small set lies in each large one."""
-    return (small @ large.T) == small.sum(axis=1)[:, None]
-
-
-class CoverSearch:
-    """One search in progress, over a pool that suffices (and is best condensed)."""
-
-    def __init__(self, pool: DatasetPool, cost: Numbers, *, seed: int) -> None:
-        self.pool = pool
+    def __init__(self, pools: Sequence[DatasetPool], cost: Numbers, *, seed: int) -> None:
+        self.pools = tuple(pools)
         self.cost = cost
         self.rng = np.random.default_rng([seed, 17])
         self.plan = np.zeros(len(cost), bool)
-        self.missing = self.pool.needs.sum(axis=1).astype(np.int64)
-        self.price = self.pool.needs @ cost
-        self.times = self.pool.refutes[self.missing == 0].sum(axis=0).astype(np.int64)
-        self._words = pack(self.pool.refutes)
-        self._users = [np.flatnonzero(column) for column in np.asfortranarray(self.pool.needs).T]
+        #: Where the datasets of each area start among all of them.
+        self._starts = np.cumsum([0, *map(len, self.pools)])
+        self.missing = np.concatenate([pool.needs.sum(axis=1) for pool in self.pools]).astype(np.int64)
+        self.price = np.concatenate([pool.needs @ cost for pool in self.pools])
+        #: How many of the admitted datasets refute each claim, by area.
+        self.times: list[Numbers] = []
+        for area, pool in enumerate(self.pools):
+            free = self.missing[self._starts[area] : self._starts[area + 1]] == 0
+            self.times.append(pool.refutes[free].sum(axis=0).astype(np.int64))
+        #: How many claims that are open each dataset refutes, and the areas in which that is out of date.
+        self._gain = np.zeros(len(self.missing), np.int64)
+        self._stale = set(range(len(self.pools)))
+        self._users = self._users_of_moves()
+
+    def _users_of_moves(self) -> list[Numbers]:
+        """The datasets that need each move, in order."""
+        pairs = [np.nonzero(pool.needs) for pool in self.pools]
+        rows = [start + mine[0] for start, mine in zip(self._starts.tolist(), pairs, strict=False)]
+        row, column = np.concatenate(rows), np.concatenate([mine[1] for mine in pairs])
+        order = np.argsort(column, kind="stable")
+        return np.split(row[order], np.searchsorted(column[order], np.arange(1, len(self.cost))))
 
     def start(self, plan: Flags | None = None) -> None:
         """Fill an empty plan, or start from a given one, and thin it out."""
@@ -169,45 +106,75 @@ class CoverSearch:
         """Take a move into the plan, or back."""
         users, sign = self._users[move], 1 if self.plan[move] else -1
         if sign > 0:
-            gone = users[self.missing[users] == 0]
-            self.times -= self.pool.refutes[gone].sum(axis=0)
+            self._count(users[self.missing[users] == 0], -1)
         self.plan[move] = sign < 0
         self.missing[users] += sign
         self.price[users] += sign * int(self.cost[move])
         if sign < 0:
-            new = users[self.missing[users] == 0]
-            self.times += self.pool.refutes[new].sum(axis=0)
+            self._count(users[self.missing[users] == 0], 1)
+
+    def _count(self, datasets: Numbers, sign: int) -> None:
+        """Some datasets are admitted now, or no longer."""
+        for area, mine in self._by_area(datasets):
+            self.times[area] += sign * self._refuting(area, mine)
+            self._stale.add(area)
+
+    def _refuting(self, area: int, datasets: Numbers) -> Numbers:
+        """How many of some datasets of an area refute each claim."""
+        found = self.pools[area].refutes[datasets].view(np.uint8)
+        return (
+            found.sum(axis=0, dtype=np.uint16).astype(np.int64)
+            if len(found) > 1
+            else found[0].astype(np.int64)
+        )
+
+    def _by_area(self, datasets: Numbers) -> Iterator[tuple[int, Numbers]]:
+        """The areas of some datasets (in order), and which of their datasets these are."""
+        cuts = np.searchsorted(datasets, self._starts)
+        for area in np.flatnonzero(np.diff(cuts)).tolist():
+            yield area, datasets[cuts[area] : cuts[area + 1]] - self._starts[area]
 
     def _fill(self, *, noise: float) -> None:
         """Admit datasets until every claim is refuted, those first that refute much for their price."""
-        while (open_ := self.times == 0).any():
-            gain = np.bitwise_count(self._words & pack(open_[None, :])).sum(axis=1, dtype=np.int64)
-            score = gain / np.maximum(self.price, 0.25)
-            if noise:
-                score *= np.exp(noise * self.rng.standard_normal(len(score)))
-            best = int(score.argmax())
-            for move in np.flatnonzero(self.pool.needs[best] & ~self.plan).tolist():
+        luck = np.exp(noise * self.rng.standard_normal(len(self.price))) if noise else 1.0
+        while True:
+            self._look_again()
+            if not self._gain.any():
+                return
+            best = int((self._gain / np.maximum(self.price, 0.25) * luck).argmax())
+            area = int(np.searchsorted(self._starts, best, side="right")) - 1
+            needs = self.pools[area].needs[best - self._starts[area]]
+            for move in np.flatnonzero(needs & ~self.plan).tolist():
                 self._flip(move)
+
+    def _look_again(self) -> None:
+        """Count again what datasets refute, where that has changed."""
+        for area in self._stale:
+            open_ = pack((self.times[area] == 0)[None, :])
+            found = np.bitwise_count(self.pools[area].words & open_).sum(axis=1, dtype=np.int64)
+            self._gain[self._starts[area] : self._starts[area + 1]] = found
+        self._stale.clear()
 
     def _thin(self) -> None:
         """Take back moves that are not needed, expensive ones first, otherwise in any order."""
         chosen = self.rng.permutation(np.flatnonzero(self.plan))
         for move in chosen[np.argsort(-self.cost[chosen], kind="stable")].tolist():
             users = self._users[move]
-            gone = users[self.missing[users] == 0]
-            if (self.times > self.pool.refutes[gone].sum(axis=0)).all():
+            gone = self._by_area(users[self.missing[users] == 0])
+            if all((self.times[area] > self._refuting(area, mine)).all() for area, mine in gone):
                 self._flip(move)
 
     def _hole(self) -> Numbers:
         """Moves to take back together: those that some admitted datasets need, or any."""
         chosen = np.flatnonzero(self.plan)
         most = max(1, int(len(chosen) * self.rng.uniform(0.05, _LARGEST_HOLE)))
-        admitted = np.flatnonzero((self.missing == 0) & self.pool.needs.any(axis=1))
+        admitted = np.flatnonzero(self.missing == 0)
         if self.rng.random() < 0.3 or not len(admitted):
             return self.rng.permutation(chosen)[:most]
         hole = np.zeros(len(self.cost), bool)
         for dataset in self.rng.permutation(admitted).tolist():
-            hole |= self.pool.needs[dataset]
+            area = int(np.searchsorted(self._starts, dataset, side="right")) - 1
+            hole |= self.pools[area].needs[dataset - self._starts[area]]
             if hole.sum() >= most:
                 break
         return np.flatnonzero(hole)

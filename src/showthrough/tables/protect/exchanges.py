@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from showthrough.records import Records
 from showthrough.release import UNBOUNDED, Release, pack, unpack
-from showthrough.tables.protect.cover_search import DatasetPool
+from showthrough.tables.protect.dataset_pool import DatasetPool
 from showthrough.tables.protect.moves import Drop, Move, Suppress
 from showthrough.tables.protect.statements import legal_types
 from showthrough.tables.result import ClaimTable
@@ -116,9 +116,7 @@ class _Near:
     def __init__(self, universe: Universe, hidden_by: NDArray[np.int64], world: Records) -> None:
         self.universe = universe
         n_words = -(-len(hidden_by) // 64)
-        seen = np.zeros((2, n_words * 64), bool)
-        seen[0, : len(hidden_by)], seen[1, : len(hidden_by)] = hidden_by != -2, hidden_by == -1
-        published, self.fixed = pack(seen)
+        published, self.fixed = pack(np.array([hidden_by != -2, hidden_by == -1]))
         self.words = np.ascontiguousarray(universe.words[:, :n_words]) & published
         self.codes = universe.codes.astype(np.int64)
         strides = np.cumprod([1, *(size for size in universe.frame.sizes)])[:-1]
@@ -138,12 +136,16 @@ class _Near:
         """Types taken out and put in (−1 is nobody), and the cells that change; cheap ones first."""
         parts = [self._added(), self._removed(), *self._replaced(), *self._exchanged(rng)]
         out, into, changed = (np.concatenate(side) for side in zip(*parts, strict=True))
-        cheap = np.argsort(_n_bits(changed), kind="stable")[:most]
+        cheap = _least(self._price(changed), most)
         return out[cheap], into[cheap], changed[cheap]
+
+    def _price(self, changed: Words) -> NDArray[np.int64]:
+        """How many counts change."""
+        return np.where((changed & self.fixed).any(axis=1), _NEVER, _n_bits(changed))
 
     def _added(self) -> tuple[Types, Types, Words]:
         """One more record: the types that change the fewest counts, and another one of each record."""
-        price = np.where((self.words & self.fixed).any(axis=1), _NEVER, _n_bits(self.words))
+        price = self._price(self.words)
         chosen = np.union1d(_least(price, _PER_RECORD), self.records)
         chosen = chosen[price[chosen] < _NEVER]
         nobody = np.full(len(chosen), -1, np.int64)
@@ -159,7 +161,7 @@ class _Near:
         """Each record by the types that change the fewest counts, in all or per attribute changed."""
         for record in self.records.tolist():
             changed = self.words ^ self.words[record]
-            price = np.where((changed & self.fixed).any(axis=1), _NEVER, _n_bits(changed))
+            price = self._price(changed)
             price[record] = _NEVER
             width = (self.codes != self.codes[record]).sum(axis=1)
             half = _PER_RECORD // 2
@@ -203,7 +205,10 @@ def _subsets(differing: NDArray[np.int64], n: int, rng: np.random.Generator) -> 
 
 def _least(price: NDArray[np.int64] | NDArray[np.float64], n: int) -> NDArray[np.int64]:
     """The positions of the least prices, earlier ones first among equals."""
-    return np.argsort(price, kind="stable")[:n]
+    if n >= len(price):
+        return np.argsort(price, kind="stable")
+    few = np.flatnonzero(price <= np.partition(price, n)[n])
+    return few[np.argsort(price[few], kind="stable")[:n]]
 
 
 def _n_bits(words: Words) -> NDArray[np.int64]:

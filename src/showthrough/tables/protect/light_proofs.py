@@ -23,7 +23,7 @@ from scipy.sparse import csr_array
 from showthrough.release import Release, pack, unpack
 from showthrough.tables.protect.clauses import Clause, Clauses, Ways
 from showthrough.tables.protect.moves import Move
-from showthrough.tables.protect.statements import CellBound, Facts
+from showthrough.tables.protect.statements import CellBound, Facts, bit_of, distinct_rows
 from showthrough.tables.search.questions import Candidates
 from showthrough.tables.search.solver import Inequalities
 from showthrough.tables.search.universe import Universe
@@ -46,6 +46,7 @@ _CLEARLY = 1e-3
 _MOST_TYPES, _SAMPLE = 12_000, 300
 
 Flags = NDArray[np.bool_]
+Numbers = NDArray[np.int64]
 Vector = NDArray[np.float64]
 
 
@@ -83,19 +84,15 @@ class ClaimSet:
                 found &= codes[:, names.index(name)] == values[at]
         return found
 
-    def counts(self, names: Sequence[str], codes: NDArray[np.integer], times: Vector) -> Vector:
-        """Every claim's count, if there are this many records of some types."""
+    def counts(
+        self, which: Numbers, names: Sequence[str], codes: NDArray[np.integer], times: Vector
+    ) -> Vector:
+        """The counts of some claims, if there are this many records of some types."""
         have = codes[:, [names.index(name) for name in self.names]]
         bits = 1 << np.arange(len(self.names), dtype=np.int64)
-        kinds, of_kind = self._kinds
-        same = (have[:, None, :] == kinds[None, :, :]) @ bits
-        return times @ (self.claims.subset[None, :] & ~same[:, of_kind] == 0)
-
-    @cached_property
-    def _kinds(self) -> tuple[NDArray[np.integer], NDArray[np.int64]]:
-        """The record types that claims refer to, and the number of each claim's."""
-        kinds, of_kind = np.unique(self.claims.type, return_inverse=True)
-        return self.values[kinds], of_kind
+        kinds, of_kind = np.unique(self.claims.type[which], return_inverse=True)
+        same = (have[:, None, :] == self.values[kinds][None, :, :]) @ bits
+        return times @ (self.claims.subset[which][None, :] & ~same[:, of_kind] == 0)
 
 
 class LightProofs:
@@ -117,7 +114,8 @@ class LightProofs:
         self.release, self.types, self.claims, self.clauses = release, types, claims, clauses
         self.words = np.ascontiguousarray(types.words)
         self.zero = release.high == 0
-        self._zero_words = self._packed(self.zero)
+        #: The different sets of zeros that types lie in, and whose each is.
+        self._zeros, self._zeros_of = distinct_rows(self.words & self._packed(self.zero))
         known = np.flatnonzero((release.low == release.high) & ~self.zero)
         self.known = known[clauses.first_of_equal(known)]
         self._columns: dict[int, Flags] = {}
@@ -159,7 +157,7 @@ class LightProofs:
         n = len(self.known)
         zeros = np.full(len(self.zero), np.inf)
         zeros[self.zero] = price[2 * n :]
-        loose = _Loosened(self, price[:n], price[n : 2 * n], zeros)
+        loose = _Loosened(self, price[:n], price[n : 2 * n], zeros, np.array(claims, np.int64))
         left = most if len(loose.types) <= _MOST_TYPES else 0
         for claim in claims:
             if not left:
@@ -174,7 +172,7 @@ class LightProofs:
 
     def _facts(self, loose: _Loosened, claim: int, zeros: Vector) -> Facts | None:
         """What a proof of a claim by loosened counts rests on; None if there is none."""
-        bounds, failing = set[CellBound](), list[NDArray[np.uint64]]()
+        bounds, failing = set[CellBound](), np.zeros(len(self._zeros), bool)
         for sign in (1, -1):
             weights = loose.weights(claim, sign)
             fails = None if weights is None else self._fails(weights, claim, sign)
@@ -183,8 +181,8 @@ class LightProofs:
             for at, weight in weights.items():
                 end = self.release.low[at] if weight > 0 else self.release.high[at]
                 bounds.add(CellBound(at, "low" if weight > 0 else "high", int(end)))
-            failing.append(self.words[fails] & self._zero_words)
-        empty = self._ruled_out(np.concatenate(failing), zeros)
+            failing[self._zeros_of[fails]] = True
+        empty = self._ruled_out(self._zeros[failing], zeros)
         return None if empty is None else Facts(frozenset(bounds), empty)
 
     def _fails(self, weights: Mapping[int, int], claim: int, sign: int) -> Flags | None:
@@ -212,7 +210,7 @@ class LightProofs:
             sample = failing[np.linspace(0, len(failing) - 1, min(len(failing), _SAMPLE)).astype(np.int64)]
             n_inside = unpack(sample, len(self.zero)).sum(axis=0)
             best = int((n_inside / (zeros + 0.01)).argmax())
-            inside = (failing & self._packed(np.arange(len(self.zero)) == best)).any(axis=1)
+            inside = bit_of(failing, best)
             if not inside.any():
                 return None
             shared = np.bitwise_and.reduce(failing[inside], axis=0)
@@ -224,6 +222,10 @@ class LightProofs:
         """The types that none of some zeros rules out."""
         return np.flatnonzero(np.logical_not((self.words & self._packed(kept)).any(axis=1)))
 
+    def packed(self, cells: NDArray[np.int64]) -> NDArray[np.uint64]:
+        """Some cells as bits of the types' words."""
+        return self._packed(np.isin(np.arange(len(self.zero)), cells))
+
     def _packed(self, cells: Flags) -> NDArray[np.uint64]:
         flags = np.zeros((1, self.words.shape[1] * 64), bool)
         flags[0, : len(cells)] = cells
@@ -232,20 +234,19 @@ class LightProofs:
     def _column(self, cell: int) -> Flags:
         """Which types a cell counts."""
         if cell not in self._columns:
-            own = self._packed(np.arange(len(self.zero)) == cell)
-            at = int(np.flatnonzero(own)[0])
-            self._columns[cell] = (self.words[:, at] & own[at]) != 0
+            self._columns[cell] = bit_of(self.words, cell)
         return self._columns[cell]
 
 
 class _Loosened:
     """The program in which every count is known only up to what is given up of it.
 
-    ``low`` and ``high`` are the prices of the known counts' ends, ``zeros`` those of the zeros.
+    ``low`` and ``high`` are the prices of the known counts' ends, ``zeros`` those of the zeros, and ``asked``
+    the claims that proofs are looked for.
     """
 
-    def __init__(self, proofs: LightProofs, low: Vector, high: Vector, zeros: Vector) -> None:
-        self.claims = proofs.claims
+    def __init__(self, proofs: LightProofs, low: Vector, high: Vector, zeros: Vector, asked: Numbers) -> None:
+        self.claims, self._asked = proofs.claims, asked
         kept = zeros <= _KEPT
         self.types = proofs.alive(kept)
         self.names, self.codes = proofs.types.frame.names, proofs.types.codes[self.types]
@@ -254,24 +255,27 @@ class _Loosened:
         counts = proofs.release.low[self.cells].astype(float)
         below = np.concatenate([low, np.zeros(len(others))])
         above = np.concatenate([high, zeros[others]])
-        bits = unpack(proofs.words[self.types], len(zeros))[:, self.cells]
         self.n_known = len(proofs.known)
-        n = len(self.types) if len(self.types) <= _MOST_TYPES else 0
+        self._order, self._starts = _alike(proofs.words[self.types] & proofs.packed(self.cells))
+        n = len(self._starts) if len(self.types) <= _MOST_TYPES else 0
+        first = self.types[self._order[self._starts[:n]]]
+        bits = unpack(proofs.words[first], len(zeros))[:, self.cells]
         most = np.full(n, float(counts.sum() + above.sum()))
         self._program = Inequalities(np.zeros(n), np.zeros(n), most, presolve=False, primal=True)
-        self._program.add(csr_array(bits[:n].T.astype(float)), counts - below, counts + above)
-        #: Claims that do not follow, as numbers of records have shown that are left possible.
+        self._program.add(csr_array(bits.T.astype(float)), counts - below, counts + above)
+        #: Claims asked for that do not follow, as numbers of records have shown that are left possible.
         self.refuted = np.zeros(len(self.claims), bool)
 
     def weights(self, claim: int, sign: int) -> dict[int, int] | None:
         """Multipliers of known counts, in units, that show the claim's count times a sign to be at least so
         large; None if there are none.
         """
-        goal = sign * self.claims.matches(claim, self.names, self.codes).astype(float)
-        self._program.price(goal)
+        goal = sign * self.claims.matches(claim, self.names, self.codes)[self._order].astype(np.int8)
+        cheapest = np.minimum.reduceat(goal, self._starts)
+        self._program.price(cheapest.astype(float))
         found = self._program.solve()
         if found is not None:
-            self._learn(found.point)
+            self._learn(found.point, goal, cheapest)
         if found is None or found.value <= sign * self.claims.count(claim) - 1 + _CLEARLY:
             return None
         exact = found.multipliers[: self.n_known] * _UNIT
@@ -281,11 +285,28 @@ class _Loosened:
         used = np.flatnonzero(whole)
         return {int(self.cells[at]): int(whole[at]) for at in used.tolist()}
 
-    def _learn(self, point: Vector) -> None:
-        """Which claims some numbers of records show not to follow."""
+    def _learn(self, point: Vector, goal: NDArray[np.int8], cheapest: NDArray[np.int8]) -> None:
+        """Which claims some numbers of records show not to follow; each stands for the first type that costs
+        as little.
+        """
         used = np.flatnonzero(point > _CLEARLY)
-        counts = self.claims.counts(self.names, self.codes[used], point[used])
-        self.refuted |= np.abs(counts - self.claims.claims.count) >= 1 - _CLEARLY
+        sizes = np.diff(self._starts, append=len(self._order))
+        cheap = np.flatnonzero(goal == np.repeat(cheapest, sizes))
+        types = self._order[cheap[np.searchsorted(cheap, self._starts[used])]]
+        counts = self.claims.counts(self._asked, self.names, self.codes[types], point[used])
+        off = np.abs(counts - self.claims.claims.count[self._asked])
+        self.refuted[self._asked[off >= 1 - _CLEARLY]] = True
+
+
+def _alike(words: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """An order of rows in which equal ones follow each other, and where the next ones start."""
+    rows = np.ascontiguousarray(words[:, words.any(axis=0)])
+    if not rows.size:
+        return np.arange(len(words)), np.zeros(min(1, len(words)), np.int64)
+    keys = rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1])))[:, 0]
+    _, number = np.unique(keys, return_inverse=True)
+    order = np.argsort(number, kind="stable")
+    return order, np.flatnonzero(np.diff(number[order], prepend=-1))
 
 
 class _Prices:

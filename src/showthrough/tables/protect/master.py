@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from math import lcm
+from math import gcd, lcm
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +50,8 @@ class Master:
         self.column = {move: at for at, group in enumerate(self.moves) for move in group}
         self.scale = lcm(1, *(cost.denominator for cost in costs.values()))
         self.cost = np.array([int(sum(costs[m] for m in group) * self.scale) for group in self.moves], object)
+        #: Every plan costs a multiple of this (or nothing at all costs anything).
+        self.step = gcd(*self.cost.tolist()) or 1
         self.rows: list[tuple[float, float, Row]] = []
         self.n_columns = len(self.moves)
         self._of_fact: dict[frozenset[frozenset[int]], int] = {}

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from showthrough.release import unpack
-from showthrough.tables.protect.cover_search import DatasetPool, hardest
+from showthrough.tables.protect.dataset_pool import DatasetPool, hardest
 from showthrough.tables.protect.moves import Drop, Move
 from showthrough.tables.result import ClaimTable
 from showthrough.tables.search.questions import Candidates
@@ -50,18 +50,18 @@ class NearDatasets:
         claims: Candidates,
     ) -> None:
         self.moves, self.hidden_by, self.counts, self.claims = tuple(moves), hidden_by, counts, claims
-        self._pool = pool
-        self._learnt: dict[tuple[int, bytes], tuple[Flags, Flags]] = {}
+        self._pool = pool.distinct
+        #: What audits found: the moves that each dataset needs and the claims that it refutes, as bits.
+        self._learnt: dict[tuple[int, int], None] = {}
 
     @property
     def pool(self) -> DatasetPool:
         """All of them."""
         if not self._learnt:
             return self._pool
-        needs, refutes = (np.array(side) for side in zip(*self._learnt.values(), strict=True))
-        return DatasetPool(
-            np.concatenate([self._pool.needs, needs]), np.concatenate([self._pool.refutes, refutes])
-        )
+        needs = np.array([_as_flags(needs, len(self.moves)) for needs, _ in self._learnt])
+        refutes = np.array([_as_flags(refutes, len(self.claims)) for _, refutes in self._learnt])
+        return self._pool.united(DatasetPool(needs, refutes))
 
     @cached_property
     def hardest(self) -> NDArray[np.int64]:
@@ -75,11 +75,11 @@ class NearDatasets:
         dropped = {move.table for move in plan if isinstance(move, Drop)}
         chosen = np.array([move in plan or move.table in dropped for move in self.moves], bool)
         found = self._pool.refuted(chosen)
-        missing = _as_number(~chosen)
-        for (needs, _), (_, refutes) in self._learnt.items():
+        missing, more = _as_number(~chosen), 0
+        for needs, refutes in self._learnt:
             if not needs & missing:
-                found |= refutes
-        return found
+                more |= refutes
+        return found | _as_flags(more, len(found))
 
     def learn(self, found: ClaimTable) -> None:
         """Keep the datasets that an audit found, each counted again, unless they need too much."""
@@ -95,10 +95,15 @@ class NearDatasets:
                 continue
             refutes = self.claims.counts_in(universe.codes[world.types], world.times) != self.claims.count
             if refutes.any():
-                key = _as_number(needs), np.packbits(refutes).tobytes()
-                self._learnt.setdefault(key, (needs, refutes))
+                self._learnt[_as_number(needs), _as_number(refutes)] = None
 
 
 def _as_number(flags: Flags) -> int:
     """Flags as the bits of a number."""
-    return int.from_bytes(np.packbits(flags).tobytes(), "big")
+    return int.from_bytes(np.packbits(flags, bitorder="little").tobytes(), "little")
+
+
+def _as_flags(number: int, size: int) -> Flags:
+    """The inverse of :func:`_as_number`."""
+    bits = np.frombuffer(number.to_bytes(-(-size // 8), "little"), np.uint8)
+    return np.unpackbits(bits, count=size, bitorder="little").astype(bool)

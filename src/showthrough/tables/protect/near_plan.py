@@ -9,7 +9,8 @@ from math import lcm
 import numpy as np
 
 from showthrough.tables.protect.area_search import AreaSearch
-from showthrough.tables.protect.cover_search import CoverSearch, DatasetPool
+from showthrough.tables.protect.cover_search import CoverSearch
+from showthrough.tables.protect.dataset_pool import DatasetPool
 from showthrough.tables.protect.exchanges import exchange_pool, moves_of_cells
 from showthrough.tables.protect.moves import Drop, Mark, Move, Suppress
 from showthrough.tables.protect.near_datasets import NearDatasets
@@ -26,7 +27,7 @@ _ROUNDS, _IDLE = 200, 60
 _LARGE_POOL, _FEWEST_ROUNDS = 5_000_000, 8
 
 #: Datasets kept for all areas together.
-_MOST_DATASETS = 16_000
+_MOST_DATASETS = 40_000
 
 
 def near_plan(
@@ -92,14 +93,14 @@ def _cheapest(
     """The cheapest plan found from some starts, by the datasets that are known."""
     found = [search.near for search in searches if search.near is not None]
     moves = found[0].moves
-    pool = DatasetPool.joined([_condensed(near.pool) for near in found])
+    pools = [_condensed(near.pool) for near in found]
     unit = lcm(1, *(costs[move].denominator for move in moves))
     cost = np.array([int(costs[move] * unit) for move in moves], np.int64)
-    share = min(1.0, _LARGE_POOL / max(1, pool.refutes.size))
+    share = min(1.0, _LARGE_POOL / max(1, sum(pool.refutes.size for pool in pools)))
     rounds = max(_FEWEST_ROUNDS, int(_ROUNDS * effort * share))
     made = list[CoverSearch]()
     for number, start in enumerate(starts):
-        made.append(CoverSearch(pool, cost, seed=searches[0].seed + number))
+        made.append(CoverSearch(pools, cost, seed=searches[0].seed + number))
         made[-1].start(np.array([move in start for move in moves], bool))
         _improve(made[-1], rounds, goal * unit, stop)
     best = min(made, key=lambda cover: cover.total)

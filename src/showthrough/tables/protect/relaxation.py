@@ -56,12 +56,15 @@ class Relaxed:
         How much it takes of each column of the program.
     shares
         How much of each move it takes, where that is anything.
+    value
+        What it costs.
     bound
         A checked lower bound on the cost of every safe plan.
     """
 
     point: Vector
     shares: Mapping[Move, float]
+    value: float
     bound: Fraction
 
     def plan(self, least: float) -> frozenset[Move]:
@@ -109,7 +112,9 @@ class Relaxation:
             if share > _USED
             for move in group
         }
-        return Relaxed(point, shares, Fraction(self._work.checked(multipliers), self.master.scale))
+        value = float(self.master.cost.astype(float) @ point[: len(self.master.moves)]) / self.master.scale
+        steps = -(-self._work.checked(multipliers) // self.master.step)
+        return Relaxed(point, shares, value, Fraction(steps * self.master.step, self.master.scale))
 
     def _broken(self, point: Vector) -> list[_Key]:
         """The rows that a point breaks; of clauses those that it breaks most."""

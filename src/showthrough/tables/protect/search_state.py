@@ -40,7 +40,7 @@ _MOST_NEARBY, _ENOUGH_NEARBY = 24, 12
 
 #: Rounds with light proofs at an effort of 1, clauses learnt in each (and from several areas for each of
 #: them), and at most from one of several.
-_LIGHT_ROUNDS, _MOST_LIGHT, _PER_AREA, _FROM_ONE = 14, 40, 3, 5
+_LIGHT_ROUNDS, _MOST_LIGHT, _PER_AREA, _FROM_ONE = 14, 40, 3, 15
 
 #: How much is done for light proofs at an effort of 1, in record types of programs.
 _LIGHT_WORK = 3_000_000
@@ -49,8 +49,9 @@ _LIGHT_WORK = 3_000_000
 #: and the weight of the newest solution in the mean of all.
 _LOOSER, _TIGHTER, _NEWEST = 2.0, 0.85, 0.5
 
-#: How often the relaxation is solved without a higher bound.
-_MOST_IDLE = 6
+#: The rounds over which the relaxation's rise is seen, those that it is expected to go on for, and the least
+#: rise that is worth them, as a share of the value.
+_SLOPE, _AHEAD, _LEAST_RISE = 3, 3, 0.002
 
 #: Reasons named for a move.
 _MOST_REASONS = 3
@@ -77,15 +78,21 @@ class SearchState:
         self.effort = effort
         self.clauses: dict[Clause, Leak] = {}
         self.assumed: list[Clause] = []
+        #: The moves' numbers, and the clauses as sets of them.
+        self._number = {move: at for at, move in enumerate(self.costs)}
+        self._masks: list[tuple[tuple[int, ...], ...]] = []
         self.lower = Fraction(0)
         self.n_audited = self.n_relaxed = self.n_light = 0
         #: The mean of the relaxation's solutions, and how much looser than by their shares counts are now.
         self._centre: Mapping[Move, float] = {}
         self._looser = _LOOSER
-        #: How often areas were looked at, those that are much work several times.
-        self.work = 0
         self.best: frozenset[Move] | None = None
         self.impossible = False
+
+    @property
+    def work(self) -> int:
+        """How often areas were looked at, those that are much work several times."""
+        return sum(search.work for search in self.searches)
 
     def _is_enough(self) -> bool:
         """Whether there is a safe plan, and no time or no need to look for a cheaper one."""
@@ -138,31 +145,45 @@ class SearchState:
         """The relaxation of all conditions, of which it knows the first ones."""
         return Relaxation(Master(self.fine, self._company(self.fine.keys())))
 
-    def _raise_bound(self, rounds: int) -> None:
-        """Add what still follows where the relaxation of all conditions takes anything of the moves."""
+    def _raise_bound(self, rounds: int) -> bool:
+        """Add what still follows where the relaxation of all conditions takes anything of the moves.
+
+        Returns whether the bound could rise further with more rounds.
+        """
         limit = self.work + int(_MOST_WORK * self.effort)
-        reached, idle, light = self.lower, 0, int(_LIGHT_ROUNDS * self.effort)
+        values, light = list[float](), int(_LIGHT_ROUNDS * self.effort)
         most = self._light_work + int(_LIGHT_WORK * self.effort)
         for _ in range(rounds + light):
-            if self.assumed or self._is_enough() or self.work > limit or idle >= _MOST_IDLE:
-                return
+            if self.assumed or self._is_enough() or self.work > limit or self._stalls(values):
+                return False
             self.relaxation.add(list(self.clauses)[self.n_relaxed :])
             self.n_relaxed = len(self.clauses)
             relaxed = self.relaxation.solve()
             if relaxed is None:
-                return
+                return False
             self.checked = max(self.checked, relaxed.bound)
             self.lower = max(self.lower, relaxed.bound)
             self._note()
-            reached, idle = self.lower, 0 if self.lower > reached else idle + 1
+            values.append(relaxed.value)
             if light and self._light_work < most:
                 light -= 1
                 if self._learn_lightly(relaxed):
                     continue
             elif self.n_light:
-                return
+                return True
             if not self._learn_from(relaxed, limit):
-                return
+                return False
+        return True
+
+    def _stalls(self, values: Sequence[float]) -> bool:
+        """Whether the relaxation's values rise too slowly for the bound to rise in the next rounds.
+
+        The bound is a multiple of what all plans' costs are multiples of, so it rises in steps.
+        """
+        if len(values) <= _SLOPE:
+            return False
+        rise = (values[-1] - values[-1 - _SLOPE]) / _SLOPE
+        return values[-1] + _AHEAD * rise <= max(float(self.lower), values[-1] * (1 + _LEAST_RISE))
 
     def _learn_lightly(self, relaxed: Relaxed) -> bool:
         """Learn from proofs of which the relaxation takes little, of a few areas; whether there were any.
@@ -233,7 +254,6 @@ class SearchState:
                 if found is not None:
                     audited += 1
                     self.n_audited += 1
-                    self.work += search.weight
                     self._learn(one.plan, search.clauses(found))
         return bool(audited)
 
@@ -252,13 +272,12 @@ class SearchState:
 
         With ``few`` only some of what follows becomes clauses.
         """
-        clean, learnt, first = True, 0, self.n_audited % len(self.searches)
+        clean, learnt = True, 0
         self.n_audited += 1
-        for search in (*self.searches[first:], *self.searches[:first]):
+        for search in self._in_turn(plan, few=few):
             if not clean and (few or learnt >= _ENOUGH):
                 break
             audited = search.audit_plan(plan)
-            self.work += search.weight
             learnt += self._learn(plan, search.clauses(audited, most=_FEW if few else _MANY))
             clean &= audited.leaks.clean
             if audited.leaks.undecided and not audited.leaks.leaks:
@@ -268,6 +287,13 @@ class SearchState:
             self.progress(1)
         return clean
 
+    def _in_turn(self, plan: frozenset[Move], *, few: bool) -> Sequence[AreaSearch]:
+        """The areas, from another one each time; with ``few`` those first about which least is known."""
+        if few and len(self.searches) > 1:
+            return sorted(self.searches, key=lambda search: -search.n_open(plan))
+        first = self.n_audited % len(self.searches)
+        return (*self.searches[first:], *self.searches[:first])
+
     def _keep(self, plan: frozenset[Move]) -> None:
         if self.best is None or cost_of(plan, self.costs) < cost_of(self.best, self.costs):
             self.best = plan
@@ -275,7 +301,16 @@ class SearchState:
 
     def _may_be_safe(self, plan: frozenset[Move]) -> bool:
         """Whether a plan meets all clauses found so far."""
-        return all(clause.met_by(plan) for clause in (*self.clauses, *self.assumed))
+        new = list(self.clauses)[len(self._masks) :]
+        self._masks += [clause.masks(self._number) for clause in new]
+        chosen = sum(1 << self._number[move] for move in plan)
+        for facts in self._masks:
+            for ways in facts:
+                if all(map(chosen.__and__, ways)):
+                    break
+            else:
+                return False
+        return all(clause.met_by(plan) for clause in self.assumed)
 
     def _loosen(self, plan: frozenset[Move], costs: Mapping[Move, Fraction]) -> None:
         """Loosen a plan generously, again and again, until it is safe."""
@@ -284,7 +319,7 @@ class SearchState:
             for clause in [*self.clauses, *self.assumed]:
                 if not clause.met_by(more):
                     more = _extended(more, _least(clause, more, costs))
-            if more == plan:
+            if more == plan or self.clock.late:
                 return
             plan = more
             if self._audit(plan):

@@ -38,6 +38,8 @@ __all__ = [
     "CellBound",
     "Facts",
     "Support",
+    "bit_of",
+    "distinct_rows",
     "legal_types",
     "matching",
     "ruled_out",
@@ -160,7 +162,7 @@ class Support:
         if names not in self._zeros:
             planned = self.zero & ~_beyond(self.layout, names)
             words = universe.words & _mask(universe, np.flatnonzero(planned).tolist())
-            self._zeros[names] = _Zeros(planned, *_distinct(words))
+            self._zeros[names] = _Zeros(planned, *distinct_rows(words))
         return self._zeros[names]
 
     def _widened(
@@ -197,7 +199,7 @@ def ruled_out(rows: NDArray[np.uint64], left: NDArray[np.uint64], n_cells: int) 
     return [frozenset(np.flatnonzero(bits).tolist()) for bits in unpack(sets, n_cells)]
 
 
-def _distinct(words: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+def distinct_rows(words: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
     """Each row once, and which each row is. Rows with equal sums of products are compared: none is lost."""
     used = words.any(axis=0)
     factors = np.random.default_rng(0).integers(1, 2**63, words.shape[1], np.uint64) * used
@@ -253,7 +255,7 @@ def _divided(rows: NDArray[np.uint64], cells: NDArray[np.uint64]) -> list[NDArra
     found = list[NDArray[np.uint64]]()
     while len(rows):
         some = unpack(rows[:: -(-len(rows) // _SAMPLE)] & cells, 64 * rows.shape[1])
-        mine = _bit(rows, int(some.sum(axis=0, dtype=np.int32).argmax()))
+        mine = bit_of(rows, int(some.sum(axis=0, dtype=np.int32).argmax()))
         found.append(rows[mine])
         rows = rows[~mine]
     return found
@@ -362,7 +364,7 @@ def _failing(
     slack = goal.astype(object) * leaf.denominator if _large(leaf) else goal * leaf.denominator
     for at, u in leaf.cells:
         if len(members[at]) == 1:
-            hit = _bit(universe.words, members[at][0])
+            hit = bit_of(universe.words, members[at][0])
         else:
             hit = matching(universe, after.layout.selections[at].terms)
         slack -= u * hit.astype(np.int64)
@@ -372,7 +374,7 @@ def _failing(
     return np.flatnonzero(slack < 0)
 
 
-def _bit(words: NDArray[np.uint64], at: int) -> NDArray[np.bool_]:
+def bit_of(words: NDArray[np.uint64], at: int) -> NDArray[np.bool_]:
     """One column of packed rows."""
     return (words[:, at // 64] >> np.uint64(at % 64) & np.uint64(1)).astype(bool)
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from showthrough.tables.protect.cover_search import DatasetPool
+from showthrough.tables.protect.dataset_pool import DatasetPool
 from showthrough.tables.protect.moves import Move
 from showthrough.tables.protect.near_datasets import NearDatasets
 
