@@ -88,8 +88,8 @@ class RunTotals:
         """The result of the run in one sentence.
 
         >>> schema = Schema.of({"sex": ["f", "m"]}, record="child")
-        >>> print(RunTotals(areas=12, areas_with_findings=5, findings=9, singletons=7).headline(schema))
-        5 of 12 areas give away something about individual records: 9 findings, 7 of them about exactly one child.
+        >>> print(RunTotals(areas=9, areas_with_findings=1, findings=1, singletons=1).headline(schema))
+        1 of 9 areas gives away something about individual records: 1 finding, about exactly one child.
         """
         if self.without_findings:
             return self._claims_alone()
