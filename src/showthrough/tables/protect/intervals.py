@@ -104,8 +104,8 @@ def narrowest(intervals: pa.Table) -> str:
     >>> for sentence in narrowest(pa.Table.from_pylist(rows, INTERVAL_COLUMNS)).split(". "):
     ...     print(sentence)
     Cells without a count: 3
-    For 1 of them datasets attain both ends of an interval at least 3 wide
-    For 1 of them a reader may know more than its interval says
+    For 1 of them, datasets attain both ends of an interval at least 3 wide
+    For 1 of them, a reader may know more than the interval shows
     1 of them can be computed, which the policy does not forbid.
     """
     columns = (intervals[name].to_pylist() for name in ("low", "high", "low_attained", "high_attained"))

@@ -88,8 +88,8 @@ class RunTotals:
         """The result of the run in one sentence.
 
         >>> schema = Schema.of({"sex": ["f", "m"]}, record="child")
-        >>> print(RunTotals(areas=12, areas_with_findings=5, findings=9, singletons=7).headline(schema))
-        5 of 12 areas give away something about single records: 9 findings, 7 of them about exactly one child.
+        >>> print(RunTotals(areas=9, areas_with_findings=1, findings=1, singletons=1).headline(schema))
+        1 of 9 areas gives away something about individual records: 1 finding, about exactly one child.
         """
         if self.without_findings:
             return self._claims_alone()
@@ -117,7 +117,7 @@ class RunTotals:
         >>> schema = Schema.of({"sex": ["f", "m"]}, record="home")
         >>> totals = RunTotals(areas=2, areas_compared=2, records_compared=40, differ_low=3, differ_high=5)
         >>> print(totals.differences(schema).replace("\N{NO-BREAK SPACE}", " "))
-        Two datasets with these counts differ in 3 of 40 homes (7.5 %); no two in more than 5 (12.5 %).
+        Two datasets with these counts differ in 3 of 40 homes (7.5 %); no two differ in more than 5 (12.5 %).
         """
         if not self.areas_compared:
             return ""
