@@ -50,19 +50,12 @@ class Context:
         self.closures = Closures(layout.schema)
         self.margins = Margins(layout, self.closures)
         self.closed_keys: dict[int, tuple[int, ...] | None] = {}
-        self._closed_cells: dict[int, tuple[int, ...] | None] = {}
         self.left_out = tuple(name for name in layout.schema.names if name not in set(self.frame.names))
 
     @cached_property
     def frame(self) -> Frame:
         """All attributes something is known about, in growth order."""
         return make_frame(self.layout)
-
-    def closed_cell(self, cell: int) -> tuple[int, ...] | None:
-        """The closure of what a cell counts, which must be one selection."""
-        if cell not in self._closed_cells:
-            self._closed_cells[cell] = self.closures.of(self.layout.terms[cell][0][1])
-        return self._closed_cells[cell]
 
 
 @lru_cache(maxsize=16)
@@ -255,7 +248,8 @@ class Decision:
             by_mask.setdefault(packed.tobytes(), []).append(int(cell))
         for at in settled:
             cells = by_mask.get(answers.words[at].tobytes(), [])
-            found[at] = {self.context.closed_cell(cell): cell for cell in reversed(cells)}
+            terms = self.frame.layout.terms
+            found[at] = {self.context.closures.of(terms[cell][0][1]): cell for cell in reversed(cells)}
         return found
 
     def _about_whole(self, first: TypeCounts) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:

@@ -150,7 +150,7 @@ def outermost(claims: ClaimTable, group: NDArray[np.int64]) -> NDArray[np.int64]
     All of them, if they do not have the same values where they have the same columns.
     """
     subsets, types = claims.candidates.subset[group], claims.candidates.type[group]
-    if (types != types[0]).any() and _differ(claims, group):
+    if (types != types[0]).any() and _differ(claims, group):  # claims of one type have the values of that
         return group
     return group[extreme(subsets.astype(np.int64), claims.codes.shape[1])]
 

@@ -175,11 +175,15 @@ class Closures:
         self._everything = schema.closure.everything()
         self._only = {a.name: a.values[0] for a in schema.attributes if len(a.values) == 1}
         self._known: dict[tuple[int, ...], tuple[int, ...] | None] = {}
+        self._of: dict[Selection, tuple[int, ...] | None] = {}
         self._determined: dict[tuple[tuple[str, str], ...], dict[str, str]] = {}
 
     def of(self, selection: Selection) -> tuple[int, ...] | None:
         """One bit set of allowed codes per attribute; None if nobody can match."""
-        return self.close(self._closure.only(self._schema.encode(selection)))
+        if selection not in self._of:
+            forget_all(self._of)
+            self._of[selection] = self.close(self._closure.only(self._schema.encode(selection)))
+        return self._of[selection]
 
     def everything(self) -> list[int]:
         """The bit sets that allow everything."""
