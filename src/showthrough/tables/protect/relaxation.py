@@ -70,8 +70,8 @@ class Relaxed:
     def plan(self, least: float) -> frozenset[Move]:
         """The moves of which it takes more than some share, without those that others exclude.
 
-        A dropped table is dropped; otherwise its cells are suppressed, or the whole is treated in the one way of
-        which most is taken.
+        A table of which anything is dropped is dropped. Otherwise its cells are suppressed, or the whole is
+        treated in the one way of which most is taken.
         """
         by_table: dict[str, list[Move]] = {}
         for move, share in self.shares.items():
