@@ -12,9 +12,9 @@ from showthrough.tables.protect.clauses import Clause
 from showthrough.tables.protect.dataset_pool import DatasetPool
 from showthrough.tables.protect.hitting import cost_of
 from showthrough.tables.protect.master import Master
-from showthrough.tables.protect.moves import Move, Suppress
+from showthrough.tables.protect.moves import Drop, Move, Round, Suppress
 from showthrough.tables.protect.near_datasets import NearDatasets
-from showthrough.tables.protect.relaxation import Relaxation
+from showthrough.tables.protect.relaxation import Relaxation, Relaxed
 from showthrough.tables.protect.unsafe_plans import unsafe_plans
 
 CELLS: list[Move] = [Suppress(table, cell) for table in "ab" for cell in "vwxyz"]
@@ -81,3 +81,17 @@ def test_unsafe_plans_keep_out_all_known_datasets_that_refute_a_claim(seed: int)
     unrefuted = np.flatnonzero(~near.refuted(frozenset(shares)))
     if len(unrefuted):
         assert found[0].weight == 0
+
+
+def test_a_plan_from_the_relaxation_treats_each_table_in_one_way() -> None:
+    shares: dict[Move, float] = {
+        Suppress("a", "v"): 0.5,
+        Drop("a"): 0.2,
+        Suppress("b", "v"): 0.3,
+        Round("b", 5): 0.6,
+        Round("c", 3): 0.4,
+        Round("c", 5): 0.5,
+    }
+    relaxed = Relaxed(np.zeros(0), shares, 0.0, Fraction(0))
+    assert relaxed.plan(0.1) == {Drop("a"), Suppress("b", "v"), Round("c", 5)}
+    assert relaxed.plan(0.45) == {Suppress("a", "v"), Round("b", 5), Round("c", 5)}

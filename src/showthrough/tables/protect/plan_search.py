@@ -54,8 +54,8 @@ _WIDE = Fraction(5, 4)
 #: Moves taken back at once.
 _MOST_AT_ONCE = 8
 
-#: Orders in which moves are taken back.
-_ORDERS = 6
+#: Orders in which moves are taken back, and how much work they may have been for one more.
+_ORDERS, _LITTLE_WORK = 6, 100
 
 #: Beyond this many cells that could be suppressed, plans are made in table space first, if they can be.
 _MANY_CELLS = 100
@@ -210,16 +210,19 @@ class PlanSearch(SearchState):
         return True
 
     def _thin_in_steps(self, plan: frozenset[Move], limit: int) -> None:
-        """Take moves back that a plan does without, in one order after the other if there is one area.
+        """Take moves back that a plan does without; in several orders, if that is little work.
 
         At first, of moves that cost the same, those come first without which known datasets refute most.
         """
         needed = {move: sum(search.n_open(plan - {move}) for search in self.searches) for move in plan}
         order = sorted(plan, key=lambda move: (-self.costs[move], needed[move], repr(move)))
         shuffle = random.Random(self.searches[0].seed).shuffle  # noqa: S311 - nothing secret
-        for _ in range(_ORDERS if len(self.searches) == 1 else 1):
-            self._take_back(plan, order, limit)
-            shuffle(order)
+        most = min(limit, self.work + _LITTLE_WORK)
+        self._take_back(plan, order, limit)
+        for _ in range(1, _ORDERS):
+            if self.work < most and self.searches[0].near is not None:
+                shuffle(order)
+                self._take_back(plan, order, limit)
 
     def _take_back(self, plan: frozenset[Move], left: Sequence[Move], limit: int) -> None:
         """Take moves back, more at a time while that works; the best plan is kept on the way."""

@@ -20,7 +20,7 @@ from scipy.sparse import csr_array
 from showthrough.tables.protect.clause_sums import ClauseSums
 from showthrough.tables.protect.clauses import Clause
 from showthrough.tables.protect.master import Master, Row
-from showthrough.tables.protect.moves import Move
+from showthrough.tables.protect.moves import Drop, Move, Suppress
 from showthrough.tables.search.solver import Inequalities
 
 __all__ = [
@@ -68,8 +68,22 @@ class Relaxed:
     bound: Fraction
 
     def plan(self, least: float) -> frozenset[Move]:
-        """The moves of which it takes more than some share."""
-        return frozenset(move for move, share in self.shares.items() if share > least)
+        """The moves of which it takes more than some share, without those that others exclude.
+
+        A table of which anything is dropped is dropped. Otherwise its cells are suppressed, or the whole is
+        treated in the one way of which most is taken.
+        """
+        by_table: dict[str, list[Move]] = {}
+        for move, share in self.shares.items():
+            if share > least:
+                by_table.setdefault(move.table, []).append(move)
+        chosen = list[Move]()
+        for moves in by_table.values():
+            dropped = [move for move in moves if isinstance(move, Drop)]
+            cells = [move for move in moves if isinstance(move, Suppress)]
+            most = max(moves, key=lambda move: (self.shares[move], repr(move)))
+            chosen += dropped or cells or [most]
+        return frozenset(chosen)
 
 
 class Relaxation:
