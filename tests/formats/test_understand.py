@@ -457,7 +457,12 @@ def test_tables_about_other_records_are_never_mixed_silently(seed: int) -> None:
     chosen = [draw.choice([people, employed]) for _ in "xyz"]
     tables = [_table(draw, name, some, mark) for name, some in zip("xyz", chosen, strict=True)]
     corrections = Corrections(mark={"c": "1-3"}, rounding=Rounding(1), area=("none",))
-    found = understand(tables, corrections)
+    try:
+        found = understand(tables, corrections)
+    except st.ReleaseError as refused:  # two rows of a table are the same cell, and only one has the mark
+        if "has another value already" in str(refused):
+            return
+        raise
     if found.conflicts or found.questions:
         return
     (release,) = found.releases
