@@ -331,12 +331,13 @@ def _report_nation(found: Measured) -> None:
     show("core-hours: deciding, writing and joining, all by workers", f"{working:,.0f}")
     show("core-hours: verifying, by workers", f"{found.verifying * hours:,.0f}")
     alone = {
-        "feeding, meanwhile": found.feeding * hours,
+        "feeding input in one piece, meanwhile": found.feeding * hours,
         "handing out batches on Spark, meanwhile": DRIVER * n_batches / 3600,
         "the page": found.largest_page / 3600 + found.scanning * hours,
     }
     for name, spent in alone.items():
         show(f"hours of one process: {name}", f"{spent:,.2f}")
+    print("  (Input in several pieces is read and sorted by the tasks of a cluster; nothing waits for feeding.)")
     for cores in CORES:
         _report_cores(found, cores, working, alone)
     show("files; GB of them", f"{n_parts * len(PLACES):,.0f}; {kept / 1e9:,.0f}")

@@ -91,7 +91,7 @@ class TestCounts:
         made = st.publish(weighted(), tmp_path / "p", sensitive="ill", retention=0.4, seed=SEED)
         for wrong, why in (
             ("wait", "did you mean 'weight'"),
-            ("town", "no number"),
+            ("town", "not a number"),
             ("ill", "no such public"),
         ):
             with pytest.raises(InputError, match=why):

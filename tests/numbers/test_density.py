@@ -299,7 +299,7 @@ def test_one_record() -> None:
     found = reconstruct([7.0], UniformNoise(2))
     assert found.n_values == 1
     assert found.distribution.mean == pytest.approx(7, abs=0.1)
-    assert "one value" in found.explanation[-1]
+    assert "a single value" in found.explanation[-1]
     assert found.doubts == {}
 
 
