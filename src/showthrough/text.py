@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 __all__ = [
     "escape_control",
     "escape_html",
-    "follows_on",
     "html_summary",
     "join_clauses",
     "percent",
@@ -95,6 +95,7 @@ _SUBJECT = re.compile(r"(the (?:[^\s,]+ ){1,3}?is )((?:[^\s,]+ ){0,5}[^\s,]+)")
 _CONJUNCTION = re.compile(r"\b(?:and|or|but|nor)\b")
 
 
+@lru_cache(maxsize=4096)
 def split_clause(clause: str) -> tuple[str, str]:
     """A clause as its subject with the verb, and the rest; no subject if the rest needs it to be understood.
 
@@ -105,15 +106,6 @@ def split_clause(clause: str) -> tuple[str, str]:
     return (found[1], found[2]) if found and not _CONJUNCTION.search(found[2]) else ("", clause)
 
 
-def follows_on(before: tuple[str, str], after: tuple[str, str]) -> bool:
-    """Whether the second of two split clauses is understood without its subject.
-
-    After a negation only another one is: "is not White and Black" would deny both at once.
-    """
-    denies = [rest.startswith("not ") for _, rest in (before, after)]
-    return bool(after[0]) and before[0] == after[0] and denies[0] <= denies[1]
-
-
 def join_clauses(clauses: Sequence[str]) -> str:
     """Clauses as running text, without a subject that the clause before has.
 
@@ -122,9 +114,11 @@ def join_clauses(clauses: Sequence[str]) -> str:
     >>> join_clauses(["the person is not White", "the person is Black", "nobody is under 18"])
     'the person is not White, the person is Black and nobody is under 18'
     """
-    split = [split_clause(clause) for clause in clauses]
-    short = [
-        split[at][1] if at and follows_on(split[at - 1], split[at]) else clause
-        for at, clause in enumerate(clauses)
-    ]
-    return " and ".join(filter(None, [", ".join(short[:-1]), *short[-1:]]))
+    said, before, denied = list[str](), "", False
+    for clause in clauses:
+        subject, rest = split_clause(clause)
+        denies = rest.startswith("not ")
+        # After a negation only another one can do without: "is not White and Black" would deny both at once.
+        said.append(rest if subject and subject == before and denied <= denies else clause)
+        before, denied = subject, denies
+    return f"{', '.join(said[:-1])} and {said[-1]}" if len(said) > 1 else "".join(said)

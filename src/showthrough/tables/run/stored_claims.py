@@ -19,6 +19,7 @@ from showthrough.tables.claims import Claim, Finding, Kind, exactly
 from showthrough.tables.decision import Context, context_of
 from showthrough.tables.proof import Terms
 from showthrough.tables.search.questions import Lattice
+from showthrough.text import join_clauses
 
 __all__ = [
     "StoredClaims",
@@ -114,8 +115,7 @@ class Vocabulary:
                     if i != at
                 )
             ]
-        said = list(dict.fromkeys(self._phrases[number] for number in order))
-        return said[0] if len(said) == 1 else f"{', '.join(said[:-1])} and {said[-1]}" if said else ""
+        return join_clauses(list(dict.fromkeys(self._phrases[number] for number in order)))
 
     def _implied_by_others(self, numbers: Numbers) -> int:
         """The terms of a selection, as bits, that another one of its terms implies."""
