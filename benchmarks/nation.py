@@ -337,7 +337,7 @@ def _report_nation(found: Measured) -> None:
     }
     for name, spent in alone.items():
         show(f"hours of one process: {name}", f"{spent:,.2f}")
-    print("  (Input in several pieces is read and sorted by the tasks of a cluster; nothing waits for feeding.)")
+    print("  (The tasks of a cluster read and sort input in several pieces; then nothing waits for feeding.)")
     for cores in CORES:
         _report_cores(found, cores, working, alone)
     show("files; GB of them", f"{n_parts * len(PLACES):,.0f}; {kept / 1e9:,.0f}")
