@@ -267,6 +267,25 @@ def test_azure_by_a_key(
     assert place == (("a", known), "office/runs/50%")
 
 
+@pytest.mark.parametrize(
+    "address",
+    [
+        "s3://key:hidden@bucket/run",
+        "s3://key:hid/den@bucket/run",  # as keys of Amazon often are, not escaped
+        "s3://key:hid?den@bucket/run",
+        "s3://key:hid@den@bucket/run",
+        "abfs://office@account/run?SAS_Token=hidden&enable_tls=false",
+        "gs://bucket/run?access_token=hidden",
+        "s3://bucket/run?region=eu&secret_key=hidden",
+    ],
+)
+def test_no_secret_of_an_address_is_shown(address: str) -> None:
+    shown = Stored(address).shown
+    assert "hid" not in shown
+    assert "den" not in shown
+    assert "run" in shown
+
+
 def test_no_password_is_shown() -> None:
     place = Stored("abfs://account:secret%2F@host:10000/office/run?enable_tls=false")
     assert place.shown == "abfs://account:…@host:10000/office/run?enable_tls=false"

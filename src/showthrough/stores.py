@@ -62,6 +62,9 @@ _SAID = 400
 #: Where S3 is, if not at Amazon; the names that Amazon's own tools read.
 _ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
 
+#: A setting in an address whose value is a secret, by its name.
+_SECRET_SETTING = re.compile(r"([?&][^=&]*(?:key|secret|token|password|sig)[^=&]*=)[^&]*", re.IGNORECASE)
+
 #: An address at Azure: its container, account and path.
 _AZURE = re.compile(r"abfss?://([^/:@]+)@([^/:.]+)[^/]*((?:/[^?]*)?)", re.DOTALL)
 
@@ -125,12 +128,14 @@ class Stored:
 
     @property
     def shown(self) -> str:
-        """Where it is, for messages: without a password, which an address may have.
+        """Where it is, for messages: without a password, or a setting that is one, which an address may have.
 
-        >>> Stored("s3://key:secret@bucket/run").shown
-        's3://key:…@bucket/run'
+        >>> Stored("s3://key:sec/ret@bucket/run").shown, Stored("gs://bucket/run?access_token=abc&x=1").shown
+        ('s3://key:…@bucket/run', 'gs://bucket/run?access_token=…&x=1')
         """
-        return re.sub(r"(?<=://)([^/:@]*):[^/@]*@", r"\1:…@", self.url)
+        # After a port comes the path, which may have an @ of its own.
+        hidden = re.sub(r"(?<=://)([^/:@]*):(?!\d{1,5}/).*@", r"\1:…@", self.url, flags=re.DOTALL)
+        return _SECRET_SETTING.sub(r"\1…", hidden)
 
     def beside(self, name: str) -> Stored:
         """What has this name in the same folder.

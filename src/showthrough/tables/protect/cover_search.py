@@ -121,12 +121,7 @@ class CoverSearch:
 
     def _refuting(self, area: int, datasets: Numbers) -> Numbers:
         """How many of some datasets of an area refute each claim."""
-        found = self.pools[area].refutes[datasets].view(np.uint8)
-        return (
-            found.sum(axis=0, dtype=np.uint16).astype(np.int64)
-            if len(found) > 1
-            else found[0].astype(np.int64)
-        )
+        return self.pools[area].refutes[datasets].sum(axis=0, dtype=np.int64)
 
     def _by_area(self, datasets: Numbers) -> Iterator[tuple[int, Numbers]]:
         """The areas of some datasets (in order), and which of their datasets these are."""

@@ -64,7 +64,7 @@ PLAN_COLUMNS = pa.schema(
 
 Status = Literal["safe", "impossible", "undecided"]
 
-#: Whether a lower bound was checked exactly, or is a solver's word.
+#: Whether a lower bound was checked exactly, or reported by a solver, not proved.
 BoundKind = Literal["checked", "solver"]
 
 #: Moves that a repr lists.

@@ -43,8 +43,8 @@ class LowerBound:
     value
         The bound, rounded up to a whole number.
     kind
-        ``"checked"`` if it was computed exactly from inequalities that hold; ``"solver"`` if it is a
-        solver's word.
+        ``"checked"`` if it was computed exactly from inequalities that hold; ``"solver"`` if it
+        is reported by a solver, not proved.
     checked
         The bound that was checked, whatever the kind.
     point

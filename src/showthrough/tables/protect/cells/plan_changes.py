@@ -35,7 +35,7 @@ class SoughtChange:
     change
         The change, if there is one: whole, no count becomes negative, and published cells stay.
     excluded
-        Whether there is none, by the solver's word.
+        Whether there is none, as reported by a solver, not proved.
     """
 
     change: CellChange | None

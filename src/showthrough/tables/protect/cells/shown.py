@@ -37,7 +37,7 @@ class ShownInside:
     determined
         Primary cells without a certificate that are proved to follow from what is published.
     excluded
-        Those without a proof for which branch and bound ended without a change: the solver's word.
+        Those without a proof for which branch and bound ended without a change: reported by a solver.
     undecided
         All other primary cells without a certificate.
     """
